@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What acts on a flock from outside, over time, in the flock's own space.
+
+Every array has a leading time axis of T samples, one for each step and one more for the end of the last; T = 1 is at rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from .settings import FlockError
+
+
+def _empty(*shape: int):
+    return field(default_factory=lambda: np.zeros(shape))
+
+
+@dataclass(frozen=True)
+class Attractors:
+    """Points that boids fly to."""
+
+    position: np.ndarray = _empty(1, 0, 3)
+    """float64 (T, A, 3), lengths."""
+    weight: np.ndarray = _empty(1, 0)
+    """float64 (T, A), a factor of `Settings.attraction`."""
+    radius: np.ndarray = _empty(1, 0)
+    """float64 (T, A), lengths: reach, may be inf."""
+    arrival: np.ndarray = _empty(1, 0)
+    """float64 (T, A), lengths: inside it the pull eases off; 0 for never."""
+
+
+@dataclass(frozen=True)
+class Spheres:
+    """Repulsors. No boid's centre is inside one at the end of a step."""
+
+    centre: np.ndarray = _empty(1, 0, 3)
+    """float64 (T, R, 3), lengths."""
+    radius: np.ndarray = _empty(1, 0)
+    """float64 (T, R), lengths."""
+    strength: np.ndarray = _empty(1, 0)
+    """float64 (T, R), scales the steering, not the guarantee."""
+
+
+@dataclass(frozen=True)
+class Predators:
+    """Points that boids flee."""
+
+    position: np.ndarray = _empty(1, 0, 3)
+    """float64 (T, P, 3), lengths."""
+    radius: np.ndarray = _empty(1, 0)
+    """float64 (T, P), lengths: nearer than this boids flee."""
+    strength: np.ndarray = _empty(1, 0)
+    """float64 (T, P), a multiple of the max acceleration."""
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Half spaces that boids keep out of; the normal points to the free side."""
+
+    point: np.ndarray = _empty(1, 0, 3)
+    """float64 (T, K, 3), lengths."""
+    normal: np.ndarray = _empty(1, 0, 3)
+    """float64 (T, K, 3), unit vectors."""
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Solid boxes, turned any way."""
+
+    centre: np.ndarray = _empty(1, 0, 3)
+    """float64 (T, B, 3), lengths."""
+    axes: np.ndarray = _empty(1, 0, 3, 3)
+    """float64 (T, B, 3, 3), rows are the box's unit axes."""
+    half_size: np.ndarray = _empty(1, 0, 3)
+    """float64 (T, B, 3), lengths."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A polyline to follow."""
+
+    points: np.ndarray = _empty(0, 3)
+    """float64 (K, 3), lengths."""
+    radius: float = 1.0
+    """Boids further from the line than this are drawn back, lengths."""
+    speed: float = 1.0
+    """Along the path, lengths per second."""
+    closed: bool = False
+
+
+@dataclass(frozen=True)
+class Effectors:
+    """All of them. `at` gives those of one step."""
+
+    attractors: Attractors = field(default_factory=Attractors)
+    spheres: Spheres = field(default_factory=Spheres)
+    predators: Predators = field(default_factory=Predators)
+    planes: Planes = field(default_factory=Planes)
+    boxes: Boxes = field(default_factory=Boxes)
+    path: Path = field(default_factory=Path)
+    up: np.ndarray = field(default_factory=lambda: np.array((0.0, 0.0, 1.0)))
+    """float64 (3,), unit: the world's up in the flock's space."""
+
+    def __post_init__(self) -> None:
+        for group in self._groups():
+            for entry in fields(group):
+                array = getattr(group, entry.name)
+                # a reach without end is meant, all else that is not a number is a mistake
+                if np.isnan(array).any() or (entry.name != "radius" and not np.isfinite(array).all()):
+                    raise FlockError(f"Give every one of the {type(group).__name__.lower()} a finite {entry.name}")
+
+    def _groups(self):
+        return (self.attractors, self.spheres, self.predators, self.planes, self.boxes)
+
+    def at(self, sample: int) -> Effectors:
+        """The two samples around one step (T = 2: its begin and its end), held before the first and after the last.
+
+        `sample` -1 and less is pre-roll: all stand still where they are at the first sample.
+        """
+
+        def cut(group):
+            return type(group)(**{entry.name: _two(getattr(group, entry.name), sample) for entry in fields(group)})
+
+        attractors, spheres, predators, planes, boxes = map(cut, self._groups())
+        return Effectors(attractors, spheres, predators, planes, boxes, self.path, self.up)
+
+
+def _two(array: np.ndarray, sample: int) -> np.ndarray:
+    last = len(array) - 1
+    return array[[min(max(sample, 0), last), min(max(sample + 1, 0), last)]]
+
+
+def attractor(position, weight=1.0, radius=np.inf, arrival=0.0) -> Attractors:
+    """One attractor, at rest (3,) or moving (T, 3)."""
+    position = np.asarray(position, float).reshape(-1, 1, 3)
+    shape = position.shape[:2]
+    return Attractors(position, *(np.full(shape, float(value)) for value in (weight, radius, arrival)))
+
+
+def spheres(centre, radius, strength=1.0) -> Spheres:
+    """Repulsors at rest from centres (R, 3) and radii (R,), or moving from (T, R, 3) and (T, R)."""
+    centre = np.asarray(centre, float)
+    centre = centre.reshape((1, *centre.shape) if centre.ndim == 2 else centre.shape)
+    shape = centre.shape[:2]
+    return Spheres(centre, *(np.broadcast_to(np.asarray(value, float), shape).copy() for value in (radius, strength)))

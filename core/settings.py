@@ -1,0 +1,323 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the user chooses: frozen dataclasses, each number with its unit, validated with sentences.
+
+Lengths are scene lengths in the flock's own space, times are seconds, angles are radians.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Self
+
+VERSION = 1
+"""Of the dict that `Settings.to_dict` writes."""
+
+CHOICES = {
+    "steer": ("UNIT", "RAW", "REYNOLDS"),
+    "total": ("MEAN", "SUM"),
+    "spawn_shape": ("BALL", "BOX"),
+    "start": ("ALIGNED", "RANDOM", "REST"),
+    "edge": ("SMOOTH", "HARD"),
+    "falloff": ("CONSTANT", "INVERSE", "INVERSE_SQUARE", "CENTROID", "NEAREST"),
+    "zones": ("OVERLAPPING", "EXCLUSIVE", "PRIORITY"),
+    "alignment_of": ("VELOCITY", "HEADING"),
+    "cohesion_of": ("OFFSET", "DIRECTION"),
+    "acceleration": ("BOUNDED", "CONSTANT", "UNBOUNDED", "TURN"),
+    "blending": ("SUM", "AVERAGE", "PRIORITISED"),
+    "integration": ("VELOCITY_FIRST", "POSITION_FIRST"),
+    "noise_shape": ("NORMAL", "UNIFORM"),
+    "space": ("OPEN", "BOX", "SPHERE"),
+    "boundary": ("STEER", "REFLECT", "WRAP", "PERIODIC"),
+    "avoidance": ("STEER_AROUND", "SLIDE", "REFLECT"),
+}
+"""Values of each named choice; the first is the default's."""
+
+
+class FlockError(ValueError):
+    """A sentence for the user that says what to do."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One of separation, alignment and cohesion."""
+
+    weight: float = 1.0
+    """Share in the blend; no unit."""
+    radius: float = 1.0
+    """Reach, lengths; 0 switches the rule off."""
+    inner_radius: float = 0.0
+    """Neighbours nearer than this do not count (a shell), lengths."""
+    field_of_view: float = math.tau
+    """Full angle of the cone of sight ahead, radians; a whole turn sees all."""
+    steer: str = "UNIT"
+    """UNIT: the direction alone. RAW: the sum or mean itself. REYNOLDS: desired velocity minus velocity, bounded."""
+    total: str = "MEAN"
+    """MEAN over the neighbours, or their SUM."""
+    count_self: bool = False
+    """Whether the boid counts as its own neighbour (alignment)."""
+
+
+def _rule(weight: float, radius: float) -> Any:
+    view = math.radians(270.0)
+    return field(default_factory=lambda: Rule(weight, radius, field_of_view=view, steer="REYNOLDS"))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides how one flock flies. The defaults are the project's own flock, one length long.
+
+    `scaled(length)` gives the same flock at another body length.
+    """
+
+    # the flock
+    count: int = 200
+    """Number of boids."""
+    seed: int = 0
+    body_length: float = 1.0
+    """Size of one boid, lengths."""
+    spacing: float = 2.5
+    """Mean distance between neighbours at the start, lengths; with the count it gives the spawn volume."""
+    spawn_shape: str = "BALL"
+    spawn_proportions: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Of a BOX spawn volume, relative; no unit."""
+    start: str = "ALIGNED"
+    """Initial headings: all ALIGNED with +Y, RANDOM, or at REST."""
+    initial_speed: float = 5.0
+    """Lengths per second."""
+    release_duration: float = 0.0
+    """Seconds over which the boids leave their spawn points one by one; 0 lets all go at once."""
+    size_variation: float = 0.0
+    """Half-width of the boids' sizes around 1, as a share (0 to 0.9)."""
+    speed_variation: float = 0.1
+    """The same for the speeds."""
+    weight_variation: float = 0.1
+    """The same for the rules' weights."""
+
+    # whom a boid heeds
+    separation: Rule = _rule(1.8, 3.0)
+    alignment: Rule = _rule(1.0, 6.0)
+    cohesion: Rule = _rule(1.0, 9.0)
+    neighbours: int = 7
+    """The k nearest that count, 1 to 32; 0 means all within the radius."""
+    edge: str = "SMOOTH"
+    falloff: str = "INVERSE"
+    """Magnitude of separation over distance."""
+    zones: str = "OVERLAPPING"
+    alignment_of: str = "VELOCITY"
+    cohesion_of: str = "OFFSET"
+
+    # how it steers
+    acceleration: str = "BOUNDED"
+    """BOUNDED by the maximum; CONSTANT: always the maximum; UNBOUNDED; TURN: heading only, at constant speed."""
+    blending: str = "SUM"
+    integration: str = "VELOCITY_FIRST"
+    cruise_speed: float = 6.0
+    """The speed that Reynolds steering asks for, lengths per second."""
+    min_speed: float = 3.0
+    """Lengths per second."""
+    max_speed: float = 9.0
+    """Lengths per second."""
+    max_acceleration: float = 9.0
+    """Lengths per second squared."""
+    max_turn_rate: float = math.inf
+    """Radians per second."""
+    max_climb: float = math.pi / 2
+    """Steepest climb above the horizon, radians."""
+    max_dive: float = math.pi / 2
+    """Steepest dive below the horizon, radians."""
+    drag: float = 0.0
+    """Linear drag, per second: v <- (v + a dt) / (1 + drag dt)."""
+    attraction: float = 0.6
+    """Weight of attractors, sources and paths; no unit."""
+    attraction_steer: str = "REYNOLDS"
+    wander: float = 0.25
+    """Weight of the slowly turning wander; no unit."""
+    wander_rate: float = 0.5
+    """How often the wander takes a new direction, per second."""
+    noise: float = 0.0
+    """Angular noise of each step, radians: standard deviation (NORMAL), or the whole width (UNIFORM)."""
+    noise_shape: str = "NORMAL"
+    level_flight: float = 0.3
+    """Weight of the wish to fly level; no unit."""
+    plane: bool = False
+    """Flies in the plane z = 0 of its own space, exactly."""
+
+    # sources: goals that jump
+    sources: int = 0
+    source_interval: float = 6.25
+    """Seconds between jumps."""
+    source_size: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Full size of the box in which they jump, lengths, centred on the origin."""
+
+    # the space
+    space: str = "OPEN"
+    boundary: str = "STEER"
+    """At the border of a BOX or SPHERE. WRAP: a boid that leaves is set on the opposite face, perception does not
+    reach across; PERIODIC: both do."""
+    space_centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    space_size: tuple[float, float, float] = (100.0, 100.0, 100.0)
+    """Full size of the box, or the sphere's diameter (its x), lengths."""
+    min_height: float = -math.inf
+    """No boid flies below this height in the flock's space, lengths."""
+
+    # obstacles
+    avoidance: str = "STEER_AROUND"
+    look_ahead: float = 1.2
+    """How far ahead a boid looks for obstacles, seconds."""
+    collision_decay: float = 0.8
+    """Share of the speed kept after a collision."""
+    clearance: float = 0.5
+    """Distance kept from obstacles, lengths: half a body."""
+    feelers: float = 0.0
+    """Weight of the feelers: probes ahead and at 45 degrees; 0 for none."""
+    feeler_length: float = 3.0
+    """Lengths."""
+
+    # how it turns its body
+    banking: float = 1.0
+    """Share of the bank of a level turn, tan(bank) = lateral acceleration / gravity; 0 keeps the wings level."""
+    gravity: float = 9.81
+    """Lengths per second squared."""
+    roll_rate: float = math.radians(180.0)
+    """Fastest roll, radians per second."""
+    smoothing: float = 0.1
+    """Time in which the body follows the velocity, seconds."""
+    beat_rate: float = 3.0
+    """Wing beats per second in level cruise; climbing and accelerating beat faster, gliding slower."""
+
+    # time
+    pre_roll: float = 4.0
+    """Seconds flown before the first frame."""
+    substeps: int = 2
+    """Steps for each frame."""
+
+    def __post_init__(self) -> None:
+        for problem in _problems(self):
+            raise FlockError(problem)
+
+    def scaled(self, body_length: float) -> Self:
+        """The same flock at another body length: lengths and speeds scale, times and angles stay."""
+        _require(body_length > 0 and math.isfinite(body_length), "Set the body length above 0")
+        factor = body_length / self.body_length
+        rules = {name: _scaled_fields(getattr(self, name), _RULE_LENGTHS, factor) for name in RULES}
+        return replace(_scaled_fields(self, _LENGTHS, factor), **rules)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts, with a version; `from_dict` reads it back."""
+        return {"version": VERSION} | asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Fields that are missing have their default.
+
+        Raises:
+            FlockError: an unknown field, a newer version, or a value that is out of range.
+        """
+        values = dict(data)
+        _require(
+            int(values.pop("version", VERSION)) <= VERSION,
+            "These settings come from a newer Flock: install it to read them",
+        )
+        for name in RULES:
+            if isinstance(values.get(name), Mapping):
+                values[name] = _from_mapping(Rule, values[name])
+        return _from_mapping(cls, values)
+
+
+RULES = ("separation", "alignment", "cohesion")
+_RULE_LENGTHS = ("radius", "inner_radius")
+_LENGTHS = (
+    "body_length", "spacing", "initial_speed", "cruise_speed", "min_speed", "max_speed", "max_acceleration",
+    "source_size", "space_centre", "space_size", "min_height", "clearance", "feeler_length", "gravity",
+)  # fmt: skip
+
+
+def _require(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise FlockError(sentence)
+
+
+def _scaled_fields(settings: Any, names: tuple[str, ...], factor: float) -> Any:
+    def scale(value: Any) -> Any:
+        return tuple(part * factor for part in value) if isinstance(value, tuple) else value * factor
+
+    return replace(settings, **{name: scale(getattr(settings, name)) for name in names})
+
+
+def _from_mapping(kind: type, values: Mapping[str, Any]) -> Any:
+    known = {entry.name for entry in fields(kind)}
+    unknown = sorted(set(values) - known)
+    _require(not unknown, f"Remove the unknown setting '{unknown[0] if unknown else ''}'")
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+_POSITIVE = ("body_length", "spacing", "wander_rate", "source_interval", "gravity", "roll_rate", "max_turn_rate")
+_NOT_NEGATIVE = (
+    "initial_speed", "release_duration", "cruise_speed", "min_speed", "max_speed", "max_acceleration",
+    "max_climb", "max_dive", "drag", "noise", "look_ahead", "clearance", "feelers", "feeler_length", "banking",
+    "smoothing", "beat_rate", "pre_roll",
+)  # fmt: skip
+_SHARES = ("size_variation", "speed_variation", "weight_variation")
+_MAY_BE_INFINITE = ("max_turn_rate", "min_height", "max_acceleration", "max_speed")
+
+
+def label(name: str) -> str:
+    """The name as the user reads it: 'max_speed' is 'Max speed'."""
+    return name.replace("_", " ").capitalize()
+
+
+def _problems(settings: Settings):
+    """Sentences, the first of which is shown."""
+    yield from _problems_of_numbers(settings, "")
+    for name in RULES:
+        rule = getattr(settings, name)
+        yield from _problems_of_numbers(rule, f"{label(name)} ")
+        for part in ("radius", "inner_radius", "field_of_view"):
+            if getattr(rule, part) < 0:
+                yield f"Set {label(name)} {label(part).lower()} to 0 or more"
+        yield from _problems_of_choices(rule)
+    yield from _problems_of_choices(settings)
+    if settings.count < 0:
+        yield "Set the count to 0 or more"
+    if not 0 <= settings.neighbours <= 32:
+        yield "Set the number of neighbours to 0 (all) or 1 to 32"
+    if settings.substeps < 1:
+        yield "Set the substeps to 1 or more"
+    if settings.sources < 0:
+        yield "Set the number of sources to 0 or more"
+    for name in _POSITIVE:
+        if getattr(settings, name) <= 0:
+            yield f"Set {label(name)} above 0"
+    for name in _NOT_NEGATIVE:
+        if getattr(settings, name) < 0:
+            yield f"Set {label(name)} to 0 or more"
+    for name in _SHARES:
+        if not 0 <= getattr(settings, name) <= 0.9:
+            yield f"Set {label(name)} between 0 and 0.9"
+    if not 0 <= settings.collision_decay <= 1:
+        yield "Set Collision decay between 0 and 1"
+    if settings.min_speed > settings.max_speed:
+        yield "Set Min speed no higher than Max speed"
+    for name in ("spawn_proportions", "space_size"):
+        if min(getattr(settings, name)) <= 0:
+            yield f"Set each part of {label(name)} above 0"
+
+
+def _problems_of_numbers(settings: Any, prefix: str):
+    for entry in fields(settings):
+        value = getattr(settings, entry.name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if not isinstance(number, (int, float)):
+                continue
+            if math.isnan(number) or (math.isinf(number) and entry.name not in _MAY_BE_INFINITE):
+                yield f"Set {prefix}{label(entry.name)} to a finite number"
+
+
+def _problems_of_choices(settings: Any):
+    for entry in fields(settings):
+        allowed = CHOICES.get(entry.name) or (CHOICES["steer"] if entry.name == "attraction_steer" else None)
+        if allowed and getattr(settings, entry.name) not in allowed:
+            yield f"Set {label(entry.name)} to one of {', '.join(allowed)}"
