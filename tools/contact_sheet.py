@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Contact sheets of a flight and what can be measured of it, for tuning a flock by eye and by number.
+
+    python tools/contact_sheet.py OUT.png [--count N] [--frames N] [--preset NAME] [--sphere RADIUS]
+
+Needs numpy, scipy and pillow beside core. The camera follows the middle of the flock; the target flies a slow figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from core import Effectors, Settings, Simulation, attractor, spheres
+
+FPS = 24.0
+CELL = 400
+COLUMNS = 4
+
+
+def flight_effectors(settings: Settings, frames: int, sphere: float) -> Effectors:
+    """A target on a slow figure of eight, as wide as a few flocks, and a sphere in its middle where one is asked for."""
+    flock_radius = settings.spacing * np.cbrt(settings.count * 3 / (4 * np.pi))
+    reach = 2 * flock_radius + 40 * settings.body_length
+    samples = frames * settings.substeps + 1
+    # the target travels at the cruise speed along the long way
+    turn = np.arange(samples) / (FPS * settings.substeps) * settings.cruise_speed / (2 * reach)
+    path = np.stack((reach * np.sin(2 * turn) / 2, reach * np.sin(turn), 0.25 * reach * np.sin(0.7 * turn)), axis=1)
+    obstacles = {"spheres": spheres([[0.0, 0.5 * reach, 0.0]], [sphere])} if sphere else {}
+    return Effectors(attractors=attractor(path), **obstacles)
+
+
+def measures(position: np.ndarray, velocity: np.ndarray, length: float) -> dict[str, float]:
+    """What one frame is like: nearest neighbours in body lengths, the share in the largest cluster, polarisation, speed."""
+    if len(position) < 2:
+        return {}
+    tree = cKDTree(position)
+    nearest = tree.query(position, k=2)[0][:, 1] / length
+    pairs = tree.query_pairs(max(3.0, 3 * float(np.median(nearest))) * length, output_type="ndarray")
+    graph = coo_matrix((np.ones(len(pairs)), pairs.T), shape=(len(position),) * 2)
+    sizes = np.bincount(connected_components(graph, directed=False)[1])
+    speed = np.linalg.norm(velocity, axis=1)
+    heading = velocity / np.maximum(speed, 1e-9)[:, None]
+    return {
+        "nearest 1%": float(np.percentile(nearest, 1)),
+        "nearest 50%": float(np.median(nearest)),
+        "largest cluster": sizes.max() / len(position),
+        "polarisation": float(np.linalg.norm(heading.mean(axis=0))),
+        "speed": float(speed.mean()),
+    }
+
+
+def draw(frame, settings: Settings, effectors: Effectors, start: int) -> Image.Image:
+    """One picture from the side and slightly above, as far away as the flock is wide."""
+    position, velocity = (np.asarray(array, float) for array in (frame.state.position, frame.state.velocity))
+    image = Image.new("RGB", (CELL, CELL), (205, 221, 235))
+    pen = ImageDraw.Draw(image)
+    centre = np.median(position, axis=0)
+    reach = max(np.percentile(np.abs(position - centre), 98) * 1.5, 8 * settings.body_length)
+    side, up = np.array((1.0, 0.0, 0.0)), np.array((0.0, 0.5, 0.87))
+
+    def project(points):
+        offset = points - centre
+        scale = CELL / 2 / reach
+        return np.stack((CELL / 2 + offset @ side * scale, CELL / 2 - offset @ up * scale), axis=-1)
+
+    moment = effectors.at((frame.number - start) * settings.substeps)
+    for place, radius in zip(moment.spheres.centre[0], moment.spheres.radius[0], strict=True):
+        x, y = project(place)
+        size = radius * CELL / 2 / reach
+        pen.ellipse((x - size, y - size, x + size, y + size), fill=(160, 140, 120))
+    for place in moment.attractors.position[0]:
+        x, y = project(place)
+        pen.ellipse((x - 4, y - 4, x + 4, y + 4), fill=(220, 60, 40))
+    heading = velocity / np.maximum(np.linalg.norm(velocity, axis=1), 1e-9)[:, None]
+    nose = project(position + heading * settings.body_length * 0.6)
+    tail = project(position - heading * settings.body_length * 0.6)
+    for head, foot in zip(nose, tail, strict=True):
+        pen.line((*foot, *head), fill=(70, 80, 100))
+        pen.point(tuple(head), fill=(10, 15, 30))
+    pen.text((6, 4), f"{frame.number}", fill=(0, 0, 0))
+    return image
+
+
+def fly(settings: Settings, effectors: Effectors, frames: int, pictures: int = 12):
+    """Flies the flock: the pictures, and the measures of each of those frames."""
+    simulation = Simulation(settings, effectors, fps=FPS, frames=frames)
+    chosen = set(np.linspace(1, frames, pictures).round().astype(int).tolist())
+    drawn, found, turning, previous, flips = [], [], None, None, []
+    for frame in simulation:
+        velocity = np.asarray(frame.state.velocity, float)
+        heading = velocity / np.maximum(np.linalg.norm(velocity, axis=1), 1e-9)[:, None]
+        if previous is not None:
+            turn = np.cross(previous, heading)
+            if turning is not None and frame.number > 10 * FPS:
+                flips.append((np.einsum("ij,ij->i", turn, turning) < 0).mean())
+            turning = turn
+        previous = heading
+        if frame.number in chosen:
+            found.append(measures(frame.state.position, frame.state.velocity, settings.body_length))
+            drawn.append(draw(frame, settings, effectors, 1))
+    return simulation, drawn, found, float(np.mean(flips)) if flips else float("nan")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--frames", type=int, default=1000)
+    parser.add_argument("--preset", default="")
+    parser.add_argument("--sphere", type=float, default=0.0, help="radius of a sphere in the way, body lengths")
+    options = parser.parse_args()
+    settings = Settings()
+    if options.preset:
+        from core.presets import load
+
+        settings = load(options.preset)
+    settings = replace(settings, count=options.count)
+    effectors = flight_effectors(settings, options.frames, options.sphere * settings.body_length)
+    simulation, drawn, found, flips = fly(settings, effectors, options.frames)
+    sheet = Image.new("RGB", (COLUMNS * CELL, -(-len(drawn) // COLUMNS) * CELL))
+    for index, picture in enumerate(drawn):
+        sheet.paste(picture, (index % COLUMNS * CELL, index // COLUMNS * CELL))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    sheet.save(options.out)
+    for row in found:
+        sys.stdout.write("  ".join(f"{name} {value:6.3f}" for name, value in row.items()) + "\n")
+    sys.stdout.write(f"{simulation.engine}; heading rate changes sign in {flips:.1%} of frames; {options.out}\n")
+
+
+if __name__ == "__main__":
+    main()
