@@ -1,0 +1,479 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The clip: all frames of a flock in one mesh, written, read, extended, and stored in the file or beside it.
+
+Vertex `frame * count + boid` holds one boid at one frame, in the attributes `position`, `velocity`, `rotation` and `flap`. Two
+more vertices at the end are the header that the nodes read; what Python needs to know lies in a custom property.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+import bpy
+import numpy as np
+
+from ..core.settings import FlockError
+
+FORMAT = 1
+"""Of the mesh's layout; the nodes and older add-ons can tell a newer one by it."""
+
+PROPERTY = "flock_clip"
+"""The mesh's custom property: header and record."""
+
+HEADER_VERTICES = 2
+FOLDER = "flock"
+_WIDTHS = {"rotation": 4, "velocity": 3, "position": 3, "flap": 1}
+"""Floats of each attribute; the widest is written first, while the mesh is still small, to keep the peak of memory low."""
+_KINDS = {
+    "rotation": ("QUATERNION", "value"),
+    "velocity": ("FLOAT_VECTOR", "vector"),
+    "flap": ("FLOAT", "value"),
+}
+_OURS = re.compile(r".+-[0-9a-f]{12}\.blend")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the nodes have to know about a clip."""
+
+    count: int
+    """Number of boids."""
+    frames: int
+    """Number of stored frames."""
+    first: int = 1
+    """The scene's frame at which the clip begins."""
+    fps: float = 24.0
+    """Frames per second of the scene in which it was baked."""
+    step: float = 1.0
+    """Frames of the scene from one stored frame to the next."""
+
+    @property
+    def last(self) -> float:
+        """The scene's frame of the last stored frame."""
+        return self.first + (self.frames - 1) * self.step
+
+
+@dataclass(frozen=True)
+class ClipArrays:
+    """All frames of a clip, C-contiguous float32; memory maps will do."""
+
+    position: np.ndarray
+    """(frames, count, 3), lengths, in the flock's space."""
+    velocity: np.ndarray
+    """(frames, count, 3), lengths per second."""
+    rotation: np.ndarray
+    """(frames, count, 4), unit quaternions w x y z: +Y flies forward, +Z is the boid's up."""
+    flap: np.ndarray
+    """(frames, count), wing beats, turns, never wrapped."""
+
+    @property
+    def frames(self) -> int:
+        """Number of frames."""
+        return self.position.shape[0]
+
+    @property
+    def count(self) -> int:
+        """Number of boids."""
+        return self.position.shape[1]
+
+    @classmethod
+    def zeros(cls, frames: int, count: int) -> Self:
+        """Arrays in memory, to be filled."""
+        return cls._cut(
+            np.zeros(frames * count * sum(_WIDTHS.values()), np.float32), frames, count
+        )
+
+    @classmethod
+    def scratch(cls, path: str | Path, frames: int, count: int) -> Self:
+        """Arrays in a memory-mapped file, which is made when it is not there, and kept as it is when it is."""
+        size = max(1, frames * count * sum(_WIDTHS.values()))
+        mode = (
+            "r+"
+            if Path(path).exists() and Path(path).stat().st_size == 4 * size
+            else "w+"
+        )
+        return cls._cut(np.memmap(path, np.float32, mode, shape=(size,)), frames, count)
+
+    @classmethod
+    def _cut(cls, flat: np.ndarray, frames: int, count: int) -> Self:
+        parts, begin = {}, 0
+        for name, width in _WIDTHS.items():
+            end = begin + frames * count * width
+            shape = (frames, count) if width == 1 else (frames, count, width)
+            parts[name] = flat[begin:end].reshape(shape)
+            begin = end
+        return cls(**parts)
+
+    def set_frame(self, index: int, state: Any) -> None:
+        """Stores one moment (core's `State`) as frame `index`."""
+        for entry in fields(self):
+            getattr(self, entry.name)[index] = getattr(state, entry.name)
+
+    def part(self, begin: int, end: int) -> ClipArrays:
+        """Frames `begin` to `end - 1`, not copied."""
+        return ClipArrays(
+            **{
+                entry.name: getattr(self, entry.name)[begin:end]
+                for entry in fields(self)
+            }
+        )
+
+
+def size_in_bytes(count: int, frames: int) -> int:
+    """What a clip takes, in the file and in memory."""
+    return (
+        (count * frames + HEADER_VERTICES) * 4 * sum(_WIDTHS.values()) if count else 0
+    )
+
+
+def content_hash(arrays: ClipArrays) -> str:
+    """SHA-256 of all the numbers, as hexadecimal digits."""
+    digest = hashlib.sha256(f"{arrays.frames} {arrays.count}".encode())
+    for name in ("position", "velocity", "rotation", "flap"):
+        for frame in getattr(arrays, name):
+            digest.update(np.ascontiguousarray(frame, np.float32))
+    return digest.hexdigest()
+
+
+# -- writing and reading ----------------------------------------------------------------------------------------------
+
+
+def write(
+    mesh_name: str, arrays: ClipArrays, header: Header, record: Mapping[str, Any]
+) -> bpy.types.Mesh:
+    """A new mesh that holds the clip; with no boids it has no vertices.
+
+    Args:
+        record: whatever JSON can hold; `hash`, that of the content, is added.
+
+    Raises:
+        FlockError: the header does not fit the arrays.
+    """
+    if (header.count, header.frames) != (arrays.count, arrays.frames):
+        raise FlockError(
+            f"The clip has {arrays.frames} frames of {arrays.count} boids: write a header that says so"
+        )
+    mesh = bpy.data.meshes.new(mesh_name)
+    if arrays.count:
+        mesh.vertices.add(header.count * header.frames + HEADER_VERTICES)
+        for name in _WIDTHS:
+            _set_attribute(
+                mesh, name, _with_header(name, (getattr(arrays, name),), header)
+            )
+        mesh.update()
+    _set_property(mesh, header, dict(record) | {"hash": content_hash(arrays)})
+    return mesh
+
+
+def read(mesh: bpy.types.Mesh) -> ClipArrays:
+    """All frames, copied.
+
+    Raises:
+        FlockError: this is no clip, or a damaged one.
+    """
+    head = header(mesh)
+    problem = (
+        "This mesh holds no clip: bake the flock" if head is None else damage(mesh)
+    )
+    if problem:
+        raise FlockError(problem)
+    return ClipArrays(**{name: _get_attribute(mesh, name, head) for name in _WIDTHS})
+
+
+def splice(
+    mesh: bpy.types.Mesh, keep: int, more: ClipArrays, record: Mapping[str, Any]
+) -> bpy.types.Mesh:
+    """A new clip: the first `keep` frames of this one, their bits as they are, and `more` after them.
+
+    Raises:
+        FlockError: the two do not fit together.
+    """
+    old = header(mesh)
+    if old is None or damage(mesh):
+        raise FlockError(damage(mesh) or "This mesh holds no clip: bake the flock")
+    if more.count != old.count or not 0 <= keep <= old.frames:
+        raise FlockError(
+            f"The clip has {old.frames} frames of {old.count} boids: the new frames do not fit it"
+        )
+    head = replace(old, frames=keep + more.frames)
+    new = bpy.data.meshes.new(mesh.name)
+    digest = more
+    if head.count:
+        new.vertices.add(head.count * head.frames + HEADER_VERTICES)
+        for name in _WIDTHS:
+            kept = _get_attribute(mesh, name, old)[:keep]
+            _set_attribute(
+                new, name, _with_header(name, (kept, getattr(more, name)), head)
+            )
+        new.update()
+        _set_property(new, head, {})
+        digest = read(new)
+    for material in mesh.materials:
+        new.materials.append(material)
+    _set_property(new, head, dict(record) | {"hash": content_hash(digest)})
+    return new
+
+
+def extend(
+    mesh: bpy.types.Mesh, more: ClipArrays, new_record: Mapping[str, Any] | None = None
+) -> bpy.types.Mesh:
+    """A new clip: all of this one, and `more` after it. Without a new record the old one is kept."""
+    head = header(mesh)
+    return splice(
+        mesh,
+        head.frames if head else 0,
+        more,
+        record(mesh) if new_record is None else new_record,
+    )
+
+
+def _with_header(
+    name: str, parts: tuple[np.ndarray, ...], header: Header
+) -> np.ndarray:
+    """One attribute, flat, with the header's two vertices at its end: float32 ((count * frames + 2) * width,)."""
+    width = _WIDTHS[name]
+    size = header.count * header.frames * width
+    flat = np.zeros(size + HEADER_VERTICES * width, np.float32)
+    begin = 0
+    for part in parts:
+        flat[begin : begin + part.size] = part.reshape(-1)
+        begin += part.size
+    tail = flat[size:].reshape(HEADER_VERTICES, width)
+    if name == "velocity":
+        tail[:] = (
+            (header.count, header.frames, header.first),
+            (header.fps, header.step, FORMAT),
+        )
+    elif name == "position":
+        tail[:] = flat[
+            :3
+        ]  # where a boid is anyway, so that the bounds stay those of the flock
+    elif name == "rotation":
+        tail[:, 0] = 1.0
+    return flat
+
+
+def _set_attribute(mesh: bpy.types.Mesh, name: str, flat: np.ndarray) -> None:
+    kind, key = _KINDS.get(name, ("FLOAT_VECTOR", "vector"))
+    attribute = mesh.attributes.get(name) or mesh.attributes.new(name, kind, "POINT")
+    attribute.data.foreach_set(key, flat)
+
+
+def _get_attribute(mesh: bpy.types.Mesh, name: str, header: Header) -> np.ndarray:
+    width = _WIDTHS[name]
+    shape = (
+        (header.frames, header.count)
+        if width == 1
+        else (header.frames, header.count, width)
+    )
+    if not header.count:
+        return np.zeros(shape, np.float32)
+    flat = np.empty(
+        (header.count * header.frames + HEADER_VERTICES) * width, np.float32
+    )
+    mesh.attributes[name].data.foreach_get(_KINDS.get(name, ("", "vector"))[1], flat)
+    return flat[: -HEADER_VERTICES * width].reshape(shape)
+
+
+# -- what Python knows of it, without reading any attribute ----------------------------------------------------------
+
+
+def _set_property(
+    mesh: bpy.types.Mesh, header: Header, record: Mapping[str, Any]
+) -> None:
+    mesh[PROPERTY] = asdict(header) | {"format": FORMAT, "record": json.dumps(record)}
+
+
+def is_clip(mesh: Any) -> bool:
+    """Whether this datablock is a mesh that holds a clip."""
+    return isinstance(mesh, bpy.types.Mesh) and PROPERTY in mesh
+
+
+def header(mesh: bpy.types.Mesh) -> Header | None:
+    """The clip's header, or None where there is no clip."""
+    if not is_clip(mesh):
+        return None
+    stored = mesh[PROPERTY]
+    return Header(**{entry.name: stored[entry.name] for entry in fields(Header)})
+
+
+def record(mesh: bpy.types.Mesh) -> dict[str, Any]:
+    """What the clip knows of its making; empty where there is no clip."""
+    return json.loads(mesh[PROPERTY]["record"]) if is_clip(mesh) else {}
+
+
+def set_record(mesh: bpy.types.Mesh, record: Mapping[str, Any]) -> None:
+    """Replaces what the clip knows of its making; its header stays."""
+    head = header(mesh)
+    if head is None:
+        raise FlockError("This mesh holds no clip: bake the flock")
+    _set_property(mesh, head, record)
+
+
+def damage(mesh: bpy.types.Mesh) -> str | None:
+    """A sentence where the mesh no longer holds what its header says, else None."""
+    head = header(mesh)
+    if head is None or missing(mesh):
+        return None
+    wanted = head.count * head.frames + HEADER_VERTICES if head.count else 0
+    found = len(mesh.vertices)
+    if found == wanted:
+        return None
+    return f"The clip '{mesh.name}' was edited: it has {found} points instead of {wanted}. Undo the edit, or bake again"
+
+
+# -- where it lives --------------------------------------------------------------------------------------------------
+
+
+def is_sidecar(mesh: bpy.types.Mesh) -> bool:
+    """Whether the clip lies in a file of its own."""
+    return mesh.library is not None
+
+
+def missing(mesh: bpy.types.Mesh) -> str | None:
+    """A sentence where the clip's side-car is not there, else None."""
+    if mesh.library is None:
+        return None
+    path = Path(bpy.path.abspath(mesh.library.filepath))
+    if path.exists() and not mesh.is_missing:
+        return None
+    return f"The clip's file {mesh.library.filepath} is missing: put it back and reopen this file, or bake again"
+
+
+def move_to_sidecar(
+    mesh: bpy.types.Mesh, folder: str | Path | None = None
+) -> bpy.types.Mesh:
+    """Writes the clip into an immutable file of its own, and links it from there for all its users.
+
+    Args:
+        folder: where to; the folder 'flock' beside the .blend by default.
+
+    Raises:
+        FlockError: the .blend was never saved, or the file cannot be written; then nothing has changed.
+    """
+    if mesh.library is not None:
+        return mesh
+    path = sidecar_path(mesh, folder)
+    if not path.exists():
+        _write_sidecar(mesh, path)
+    linked = _link(path)
+    mesh.user_remap(linked)
+    bpy.data.meshes.remove(mesh)
+    return linked
+
+
+def move_to_file(mesh: bpy.types.Mesh) -> bpy.types.Mesh:
+    """Takes a linked clip into the file, for all its users. Its side-car stays where it is.
+
+    Raises:
+        FlockError: the side-car is missing.
+    """
+    if mesh.library is None:
+        return mesh
+    problem = missing(mesh)
+    if problem:
+        raise FlockError(problem)
+    library = mesh.library
+    local = mesh.copy()
+    mesh.user_remap(local)
+    release(library)
+    return local
+
+
+def release(library: bpy.types.Library) -> None:
+    """Forgets a side-car that nothing in this file uses any more; the file itself stays."""
+    if not any(item.users for item in library.users_id):
+        bpy.data.libraries.remove(library)
+
+
+def sidecar_path(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> Path:
+    """The file in which this clip would lie: its name ends in a hash of all that is in it.
+
+    Raises:
+        FlockError: the .blend was never saved.
+    """
+    if folder is None:
+        folder = sidecar_folder()
+    head, known = header(mesh), record(mesh)
+    content = json.dumps([asdict(head) if head else {}, known], sort_keys=True)
+    name = bpy.path.clean_name(mesh.name) or "Flock"
+    return (
+        Path(folder)
+        / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}.blend"
+    )
+
+
+def sidecar_folder() -> Path:
+    """The folder beside the .blend that holds its clips.
+
+    Raises:
+        FlockError: the .blend was never saved.
+    """
+    if not bpy.data.filepath:
+        raise FlockError("Save the file first: the clip is stored beside it")
+    return Path(bpy.data.filepath).parent / FOLDER
+
+
+def _write_sidecar(mesh: bpy.types.Mesh, path: Path) -> None:
+    bare = mesh.copy()  # shares its arrays with the clip
+    bare.materials.clear()
+    partial = path.with_name(f"{path.stem}.part.blend")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        bpy.data.libraries.write(str(partial), {bare}, fake_user=True, compress=False)
+        partial.replace(path)
+    except (OSError, RuntimeError) as error:
+        raise FlockError(
+            f"The clip cannot be written to {path}: {error}. Choose a folder that can be written"
+        ) from error
+    finally:
+        bpy.data.meshes.remove(bare)
+
+
+def _link(path: Path) -> bpy.types.Mesh:
+    relative = bool(bpy.data.filepath)
+    with bpy.data.libraries.load(str(path), link=True, relative=relative) as (
+        source,
+        target,
+    ):
+        target.meshes = source.meshes
+    mesh = target.meshes[0]
+    mesh.library.filepath = mesh.library.filepath.replace("\\", "/")
+    return mesh
+
+
+def unused_files() -> list[Path]:
+    """Side-cars beside this file that are ours and that nothing in it uses. Copies of this file may still use them."""
+    folder = sidecar_folder()
+    used = {
+        Path(bpy.path.abspath(library.filepath)).resolve()
+        for library in bpy.data.libraries
+    }
+    return [path for path in _sidecars(folder) if path.resolve() not in used]
+
+
+def _sidecars(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.glob("*.blend")):
+        if _OURS.fullmatch(path.name) and _holds_one_clip(path):
+            yield path
+
+
+def _holds_one_clip(path: Path) -> bool:
+    try:
+        with bpy.data.libraries.load(str(path), link=True) as (source, _):
+            return len(source.meshes) == 1 and not source.objects and not source.scenes
+    except OSError:
+        return False
+
+
+def clips_without_users() -> list[bpy.types.Mesh]:
+    """Clips in this file that no object shows, for instance after Convert to Mesh: they can be given back to their flock."""
+    shown = {item.data for item in bpy.data.objects}
+    return [mesh for mesh in bpy.data.meshes if is_clip(mesh) and mesh not in shown]

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every difference between Blender versions, chosen by what an object has and not by a version number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+
+
+def socket_identifier(modifier: bpy.types.NodesModifier, name: str) -> str:
+    """The identifier ('Socket_2') of the modifier's input of that name.
+
+    Raises:
+        KeyError: the node group has no such input.
+    """
+    for item in modifier.node_group.interface.items_tree:
+        if item.item_type == "SOCKET" and item.in_out == "INPUT" and item.name == name:
+            return item.identifier
+    raise KeyError(name)
+
+
+def input_path(modifier: bpy.types.NodesModifier, name: str) -> tuple[Any, str]:
+    """The struct and the property name with which a layout draws the input, by `layout.prop`."""
+    identifier = socket_identifier(modifier, name)
+    if hasattr(modifier, "properties"):
+        return getattr(modifier.properties.inputs, identifier), "value"
+    return modifier, f'["{identifier}"]'
+
+
+def input_data_path(modifier: bpy.types.NodesModifier, name: str) -> str:
+    """The input's data path from its object, for keyframes and drivers."""
+    identifier = socket_identifier(modifier, name)
+    own = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
+    if hasattr(modifier, "properties"):
+        return f"{own}.properties.inputs.{identifier}.value"
+    return f'{own}["{identifier}"]'
+
+
+def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:
+    """The value of one input; a menu's is the name of its item."""
+    owner, key = input_path(modifier, name)
+    if key == "value":
+        return owner.value
+    value = modifier[socket_identifier(modifier, name)]
+    menu = _menu_items(modifier, name)
+    return menu[value] if menu else value
+
+
+def set_input(modifier: bpy.types.NodesModifier, name: str, value: Any) -> None:
+    """Sets one input and tells the dependency graph, which neither Blender does by itself."""
+    owner, key = input_path(modifier, name)
+    if key == "value":
+        owner.value = value
+    else:
+        numbers = {item: number for number, item in _menu_items(modifier, name).items()}
+        modifier[socket_identifier(modifier, name)] = (
+            numbers.get(value, value) if numbers else value
+        )
+    modifier.id_data.update_tag()
+
+
+def _menu_items(modifier: bpy.types.NodesModifier, name: str) -> dict[int, str]:
+    """Number and name of each item of a menu input, which is stored as a number where inputs are custom properties."""
+    identifier = socket_identifier(modifier, name)
+    description = (
+        modifier.id_properties_ui(identifier).as_dict()
+        if identifier in modifier.keys()
+        else {}
+    )
+    return {item[4]: item[0] for item in description.get("items") or ()}
