@@ -108,8 +108,8 @@ class Effectors:
         for group in self._groups():
             for entry in fields(group):
                 array = getattr(group, entry.name)
-                # a reach without end is meant, all else that is not a number is a mistake
-                if np.isnan(array).any() or (entry.name != "radius" and not np.isfinite(array).all()):
+                endless = isinstance(group, Attractors) and entry.name == "radius"  # a reach without end is meant
+                if np.isnan(array).any() or not (endless or np.isfinite(array).all()):
                     raise FlockError(f"Give every one of the {type(group).__name__.lower()} a finite {entry.name}")
 
     def _groups(self):

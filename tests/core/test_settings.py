@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Settings say what is wrong with them, scale with the body, and survive a file."""
+
+import json
+import math
+from dataclasses import fields, replace
+
+import pytest
+from core import FlockError, Rule, Settings
+from core.settings import CHOICES, RULES, VERSION
+
+
+def test_settings_survive_the_way_to_a_dict_and_back():
+    settings = Settings(count=7, separation=Rule(2.0, 3.0, steer="RAW"), max_turn_rate=math.inf, space_size=(1.0, 2.0, 3.0))
+    assert Settings.from_dict(settings.to_dict()) == settings
+
+
+def test_settings_survive_json_where_tuples_become_lists():
+    settings = Settings(spawn_proportions=(1.0, 2.0, 3.0))
+    assert Settings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+
+
+def test_missing_fields_have_their_defaults():
+    assert Settings.from_dict({"count": 3, "cohesion": {"weight": 9.0}}) == Settings(count=3, cohesion=Rule(9.0))
+
+
+def test_a_newer_version_is_refused():
+    with pytest.raises(FlockError, match="newer"):
+        Settings.from_dict({"version": VERSION + 1})
+
+
+@pytest.mark.parametrize("data", [{"colour": 1}, {"cohesion": {"colour": 1}}])
+def test_an_unknown_setting_is_named(data):
+    with pytest.raises(FlockError, match="colour"):
+        Settings.from_dict(data)
+
+
+NUMBERS = [entry.name for entry in fields(Settings) if isinstance(getattr(Settings(), entry.name), (int, float)) and entry.name != "plane"]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_nan_is_refused_in_every_number(name):
+    with pytest.raises(FlockError, match="finite"):
+        replace(Settings(), **{name: math.nan})
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("part", ["radius", "inner_radius", "field_of_view"])
+def test_a_negative_reach_is_refused_with_the_rules_name(rule, part):
+    with pytest.raises(FlockError, match=f"Set {rule.capitalize()} {part.replace('_', ' ')} to 0 or more"):
+        replace(Settings(), **{rule: replace(getattr(Settings(), rule), **{part: -1.0})})
+
+
+@pytest.mark.parametrize("name", [name for name in CHOICES if name not in ("steer", "total")])
+def test_an_unknown_choice_is_answered_with_the_known_ones(name):
+    with pytest.raises(FlockError, match=CHOICES[name][0]):
+        replace(Settings(), **{name: "NONSENSE"})
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"count": -1}, "count"),
+        ({"neighbours": 33}, "neighbours"),
+        ({"substeps": 0}, "substeps"),
+        ({"body_length": 0.0}, "Body length"),
+        ({"min_speed": 9.0, "max_speed": 1.0}, "Min speed"),
+        ({"collision_decay": 1.5}, "Collision decay"),
+        ({"speed_variation": 1.0}, "Speed variation"),
+        ({"space_size": (1.0, 0.0, 1.0)}, "Space size"),
+    ],
+)
+def test_values_out_of_range_are_answered_with_a_sentence(values, words):
+    with pytest.raises(FlockError, match=words) as caught:
+        replace(Settings(), **values)
+    assert str(caught.value).startswith("Set ")
+
+
+def test_scaling_multiplies_lengths_and_speeds_and_leaves_times_angles_and_weights():
+    settings = Settings().scaled(3.0)
+    plain = Settings()
+    assert settings.body_length == 3.0 * plain.body_length
+    assert settings.separation == replace(plain.separation, radius=3.0 * plain.separation.radius)
+    assert settings.max_speed == 3.0 * plain.max_speed
+    assert settings.max_acceleration == 3.0 * plain.max_acceleration
+    assert settings.space_size == tuple(3.0 * side for side in plain.space_size)
+    assert (settings.look_ahead, settings.max_climb, settings.wander) == (plain.look_ahead, plain.max_climb, plain.wander)
+    assert math.isinf(replace(plain, max_turn_rate=math.inf).scaled(3.0).max_turn_rate)
