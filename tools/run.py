@@ -89,7 +89,7 @@ def environment(name: str, python: str, *packages: str) -> Path:
 def blender(version: str) -> Path:
     """The Python of the environment with this Blender, and without numba, which must come from the zip."""
     release, python = BLENDERS[version]
-    return environment(f"blender-{version}", interpreter(python), f"bpy=={release}", *TESTS)
+    return environment(f"blender-{version}", interpreter(python), f"bpy=={release}", "pip", *TESTS)
 
 
 def newest_blender() -> Path:
