@@ -86,19 +86,13 @@ class ClipArrays:
     @classmethod
     def zeros(cls, frames: int, count: int) -> Self:
         """Arrays in memory, to be filled."""
-        return cls._cut(
-            np.zeros(frames * count * sum(_WIDTHS.values()), np.float32), frames, count
-        )
+        return cls._cut(np.zeros(frames * count * sum(_WIDTHS.values()), np.float32), frames, count)
 
     @classmethod
     def scratch(cls, path: str | Path, frames: int, count: int) -> Self:
         """Arrays in a memory-mapped file, which is made when it is not there, and kept as it is when it is."""
         size = max(1, frames * count * sum(_WIDTHS.values()))
-        mode = (
-            "r+"
-            if Path(path).exists() and Path(path).stat().st_size == 4 * size
-            else "w+"
-        )
+        mode = "r+" if Path(path).exists() and Path(path).stat().st_size == 4 * size else "w+"
         return cls._cut(np.memmap(path, np.float32, mode, shape=(size,)), frames, count)
 
     @classmethod
@@ -118,19 +112,12 @@ class ClipArrays:
 
     def part(self, begin: int, end: int) -> ClipArrays:
         """Frames `begin` to `end - 1`, not copied."""
-        return ClipArrays(
-            **{
-                entry.name: getattr(self, entry.name)[begin:end]
-                for entry in fields(self)
-            }
-        )
+        return ClipArrays(**{entry.name: getattr(self, entry.name)[begin:end] for entry in fields(self)})
 
 
 def size_in_bytes(count: int, frames: int) -> int:
     """What a clip takes, in the file and in memory."""
-    return (
-        (count * frames + HEADER_VERTICES) * 4 * sum(_WIDTHS.values()) if count else 0
-    )
+    return (count * frames + HEADER_VERTICES) * 4 * sum(_WIDTHS.values()) if count else 0
 
 
 def content_hash(arrays: ClipArrays) -> str:
@@ -145,9 +132,7 @@ def content_hash(arrays: ClipArrays) -> str:
 # -- writing and reading ----------------------------------------------------------------------------------------------
 
 
-def write(
-    mesh_name: str, arrays: ClipArrays, header: Header, record: Mapping[str, Any]
-) -> bpy.types.Mesh:
+def write(mesh_name: str, arrays: ClipArrays, header: Header, record: Mapping[str, Any]) -> bpy.types.Mesh:
     """A new mesh that holds the clip; with no boids it has no vertices.
 
     Args:
@@ -157,16 +142,12 @@ def write(
         FlockError: the header does not fit the arrays.
     """
     if (header.count, header.frames) != (arrays.count, arrays.frames):
-        raise FlockError(
-            f"The clip has {arrays.frames} frames of {arrays.count} boids: write a header that says so"
-        )
+        raise FlockError(f"The clip has {arrays.frames} frames of {arrays.count} boids: write a header that says so")
     mesh = bpy.data.meshes.new(mesh_name)
     if arrays.count:
         mesh.vertices.add(header.count * header.frames + HEADER_VERTICES)
         for name in _WIDTHS:
-            _set_attribute(
-                mesh, name, _with_header(name, (getattr(arrays, name),), header)
-            )
+            _set_attribute(mesh, name, _with_header(name, (getattr(arrays, name),), header))
         mesh.update()
     _set_property(mesh, header, dict(record) | {"hash": content_hash(arrays)})
     return mesh
@@ -179,17 +160,13 @@ def read(mesh: bpy.types.Mesh) -> ClipArrays:
         FlockError: this is no clip, or a damaged one.
     """
     head = header(mesh)
-    problem = (
-        "This mesh holds no clip: bake the flock" if head is None else damage(mesh)
-    )
+    problem = "This mesh holds no clip: bake the flock" if head is None else damage(mesh)
     if problem:
         raise FlockError(problem)
     return ClipArrays(**{name: _get_attribute(mesh, name, head) for name in _WIDTHS})
 
 
-def splice(
-    mesh: bpy.types.Mesh, keep: int, more: ClipArrays, record: Mapping[str, Any]
-) -> bpy.types.Mesh:
+def splice(mesh: bpy.types.Mesh, keep: int, more: ClipArrays, record: Mapping[str, Any]) -> bpy.types.Mesh:
     """A new clip: the first `keep` frames of this one, their bits as they are, and `more` after them.
 
     Raises:
@@ -199,9 +176,7 @@ def splice(
     if old is None or damage(mesh):
         raise FlockError(damage(mesh) or "This mesh holds no clip: bake the flock")
     if more.count != old.count or not 0 <= keep <= old.frames:
-        raise FlockError(
-            f"The clip has {old.frames} frames of {old.count} boids: the new frames do not fit it"
-        )
+        raise FlockError(f"The clip has {old.frames} frames of {old.count} boids: the new frames do not fit it")
     head = replace(old, frames=keep + more.frames)
     new = bpy.data.meshes.new(mesh.name)
     digest = more
@@ -209,9 +184,7 @@ def splice(
         new.vertices.add(head.count * head.frames + HEADER_VERTICES)
         for name in _WIDTHS:
             kept = _get_attribute(mesh, name, old)[:keep]
-            _set_attribute(
-                new, name, _with_header(name, (kept, getattr(more, name)), head)
-            )
+            _set_attribute(new, name, _with_header(name, (kept, getattr(more, name)), head))
         new.update()
         _set_property(new, head, {})
         digest = read(new)
@@ -221,9 +194,7 @@ def splice(
     return new
 
 
-def extend(
-    mesh: bpy.types.Mesh, more: ClipArrays, new_record: Mapping[str, Any] | None = None
-) -> bpy.types.Mesh:
+def extend(mesh: bpy.types.Mesh, more: ClipArrays, new_record: Mapping[str, Any] | None = None) -> bpy.types.Mesh:
     """A new clip: all of this one, and `more` after it. Without a new record the old one is kept."""
     head = header(mesh)
     return splice(
@@ -234,9 +205,7 @@ def extend(
     )
 
 
-def _with_header(
-    name: str, parts: tuple[np.ndarray, ...], header: Header
-) -> np.ndarray:
+def _with_header(name: str, parts: tuple[np.ndarray, ...], header: Header) -> np.ndarray:
     """One attribute, flat, with the header's two vertices at its end: float32 ((count * frames + 2) * width,)."""
     width = _WIDTHS[name]
     size = header.count * header.frames * width
@@ -252,9 +221,7 @@ def _with_header(
             (header.fps, header.step, FORMAT),
         )
     elif name == "position":
-        tail[:] = flat[
-            :3
-        ]  # where a boid is anyway, so that the bounds stay those of the flock
+        tail[:] = flat[:3]  # where a boid is anyway, so that the bounds stay those of the flock
     elif name == "rotation":
         tail[:, 0] = 1.0
     return flat
@@ -268,16 +235,10 @@ def _set_attribute(mesh: bpy.types.Mesh, name: str, flat: np.ndarray) -> None:
 
 def _get_attribute(mesh: bpy.types.Mesh, name: str, header: Header) -> np.ndarray:
     width = _WIDTHS[name]
-    shape = (
-        (header.frames, header.count)
-        if width == 1
-        else (header.frames, header.count, width)
-    )
+    shape = (header.frames, header.count) if width == 1 else (header.frames, header.count, width)
     if not header.count:
         return np.zeros(shape, np.float32)
-    flat = np.empty(
-        (header.count * header.frames + HEADER_VERTICES) * width, np.float32
-    )
+    flat = np.empty((header.count * header.frames + HEADER_VERTICES) * width, np.float32)
     mesh.attributes[name].data.foreach_get(_KINDS.get(name, ("", "vector"))[1], flat)
     return flat[: -HEADER_VERTICES * width].reshape(shape)
 
@@ -285,9 +246,7 @@ def _get_attribute(mesh: bpy.types.Mesh, name: str, header: Header) -> np.ndarra
 # -- what Python knows of it, without reading any attribute ----------------------------------------------------------
 
 
-def _set_property(
-    mesh: bpy.types.Mesh, header: Header, record: Mapping[str, Any]
-) -> None:
+def _set_property(mesh: bpy.types.Mesh, header: Header, record: Mapping[str, Any]) -> None:
     mesh[PROPERTY] = asdict(header) | {"format": FORMAT, "record": json.dumps(record)}
 
 
@@ -347,9 +306,7 @@ def missing(mesh: bpy.types.Mesh) -> str | None:
     return f"The clip's file {mesh.library.filepath} is missing: put it back and reopen this file, or bake again"
 
 
-def move_to_sidecar(
-    mesh: bpy.types.Mesh, folder: str | Path | None = None
-) -> bpy.types.Mesh:
+def move_to_sidecar(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> bpy.types.Mesh:
     """Writes the clip into an immutable file of its own, and links it from there for all its users.
 
     Args:
@@ -382,6 +339,7 @@ def move_to_file(mesh: bpy.types.Mesh) -> bpy.types.Mesh:
         raise FlockError(problem)
     library = mesh.library
     local = mesh.copy()
+    local.name = mesh.name
     mesh.user_remap(local)
     release(library)
     return local
@@ -404,10 +362,7 @@ def sidecar_path(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> Path
     head, known = header(mesh), record(mesh)
     content = json.dumps([asdict(head) if head else {}, known], sort_keys=True)
     name = bpy.path.clean_name(mesh.name) or "Flock"
-    return (
-        Path(folder)
-        / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}.blend"
-    )
+    return Path(folder) / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}.blend"
 
 
 def sidecar_folder() -> Path:
@@ -424,6 +379,8 @@ def sidecar_folder() -> Path:
 def _write_sidecar(mesh: bpy.types.Mesh, path: Path) -> None:
     bare = mesh.copy()  # shares its arrays with the clip
     bare.materials.clear()
+    name = mesh.name
+    mesh.name, bare.name = "Moving", name
     partial = path.with_name(f"{path.stem}.part.blend")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -435,6 +392,7 @@ def _write_sidecar(mesh: bpy.types.Mesh, path: Path) -> None:
         ) from error
     finally:
         bpy.data.meshes.remove(bare)
+        mesh.name = name
 
 
 def _link(path: Path) -> bpy.types.Mesh:
@@ -452,10 +410,7 @@ def _link(path: Path) -> bpy.types.Mesh:
 def unused_files() -> list[Path]:
     """Side-cars beside this file that are ours and that nothing in it uses. Copies of this file may still use them."""
     folder = sidecar_folder()
-    used = {
-        Path(bpy.path.abspath(library.filepath)).resolve()
-        for library in bpy.data.libraries
-    }
+    used = {Path(bpy.path.abspath(library.filepath)).resolve() for library in bpy.data.libraries}
     return [path for path in _sidecars(folder) if path.resolve() not in used]
 
 

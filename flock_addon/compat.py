@@ -55,18 +55,12 @@ def set_input(modifier: bpy.types.NodesModifier, name: str, value: Any) -> None:
         owner.value = value
     else:
         numbers = {item: number for number, item in _menu_items(modifier, name).items()}
-        modifier[socket_identifier(modifier, name)] = (
-            numbers.get(value, value) if numbers else value
-        )
+        modifier[socket_identifier(modifier, name)] = numbers.get(value, value) if numbers else value
     modifier.id_data.update_tag()
 
 
 def _menu_items(modifier: bpy.types.NodesModifier, name: str) -> dict[int, str]:
     """Number and name of each item of a menu input, which is stored as a number where inputs are custom properties."""
     identifier = socket_identifier(modifier, name)
-    description = (
-        modifier.id_properties_ui(identifier).as_dict()
-        if identifier in modifier.keys()
-        else {}
-    )
+    description = modifier.id_properties_ui(identifier).as_dict() if identifier in modifier else {}
     return {item[4]: item[0] for item in description.get("items") or ()}

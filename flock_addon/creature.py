@@ -14,8 +14,6 @@ import bpy
 LEFT, RIGHT = "flock_left_wing", "flock_right_wing"
 """Custom properties of a creature's body: the objects that flap. Any object may carry them."""
 
-_LENGTH = 1.0
-
 # rings of the body from tail to beak: y, half width, height of the spine, of the belly
 _RINGS = (
     (-0.30, 0.035, 0.020, -0.012),
@@ -23,8 +21,8 @@ _RINGS = (
     (0.04, 0.105, 0.065, -0.095),
     (0.20, 0.085, 0.060, -0.075),
     (0.29, 0.050, 0.060, -0.025),
-    (0.35, 0.060, 0.085, -0.020),
-    (0.42, 0.045, 0.070, -0.010),
+    (0.36, 0.062, 0.088, -0.020),
+    (0.42, 0.036, 0.064, -0.006),
 )
 _SIDES = 6
 
@@ -58,9 +56,7 @@ def parts(creature: bpy.types.Object) -> tuple[bpy.types.Object, ...]:
     return (creature, *(wing for wing in wings(creature) if wing))
 
 
-def _material(
-    name: str, colour: tuple[float, float, float, float]
-) -> bpy.types.Material:
+def _material(name: str, colour: tuple[float, float, float, float]) -> bpy.types.Material:
     material = bpy.data.materials.new(name)
     material.use_nodes = True
     material.diffuse_color = colour
@@ -87,14 +83,12 @@ def _body():
         middle, height = (top + bottom) / 2, (top - bottom) / 2
         for side in range(_SIDES):
             angle = math.tau * (side + 0.5) / _SIDES
-            vertices.append(
-                (half * math.sin(angle), y, middle + height * math.cos(angle))
-            )
+            vertices.append((half * math.sin(angle), y, middle + height * math.cos(angle)))
     for ring in range(len(_RINGS) - 1):
         for side in range(_SIDES):
             a, b = ring * _SIDES + side, ring * _SIDES + (side + 1) % _SIDES
             faces.append((a, b, b + _SIDES, a + _SIDES))
-            slots.append(1 if side in (2, 3) else 0)
+            slots.append(1 if side in (1, 2, 3) else 0)
     return _with_beak_and_tail(vertices, faces, slots)
 
 
@@ -124,9 +118,7 @@ def _wing(side: float):
     outline = ((0.0, 0.11), (0.26, 0.14), (0.66, -0.16), (0.32, -0.06), (0.0, -0.16))
     lift = (0.0, 0.035, 0.015, 0.03, 0.0)
     vertices = [(side * x, y, z) for (x, y), z in zip(outline, lift, strict=True)]
-    vertices += [
-        (side * x, y, z - 0.012) for (x, y), z in zip(outline, lift, strict=True)
-    ]
+    vertices += [(side * x, y, z - 0.012) for (x, y), z in zip(outline, lift, strict=True)]
     top = [(0, 4, 3, 1), (1, 3, 2)]
     under = [tuple(corner + 5 for corner in reversed(face)) for face in top]
     rim = [(a, (a + 1) % 5, (a + 1) % 5 + 5, a + 5) for a in range(5)]

@@ -59,11 +59,7 @@ def attach(item: bpy.types.Object) -> bpy.types.NodesModifier:
 def find_modifier(item: bpy.types.Object) -> bpy.types.NodesModifier | None:
     """The modifier that plays a clip on this object, whatever its name."""
     for modifier in item.modifiers:
-        if (
-            modifier.type == "NODES"
-            and modifier.node_group
-            and _kind(modifier.node_group) == PLAYBACK
-        ):
+        if modifier.type == "NODES" and modifier.node_group and _kind(modifier.node_group) == PLAYBACK:
             return modifier
     return None
 
@@ -110,11 +106,7 @@ def _version(group: bpy.types.NodeTree) -> int:
 
 def _local_groups(kind: str) -> list[bpy.types.NodeTree]:
     """This file's own groups of that kind, the newest first."""
-    own = [
-        group
-        for group in bpy.data.node_groups
-        if group.library is None and _kind(group) == kind
-    ]
+    own = [group for group in bpy.data.node_groups if group.library is None and _kind(group) == kind]
     return sorted(own, key=_version, reverse=True)
 
 
@@ -151,9 +143,7 @@ class _Tree:
         """A socket of the group's input; returns what it gives inside."""
         item = self._socket(name, kind, "INPUT", panel)
         item.description = description
-        for key, value in (
-            {} if default is None else {"default_value": default} | limits
-        ).items():
+        for key, value in ({} if default is None else {"default_value": default} | limits).items():
             setattr(item, key, value)
         return self._named(self.begin.outputs, item)
 
@@ -173,9 +163,7 @@ class _Tree:
                 break
         else:
             parent = self._panel(panel) if panel else None
-            item = self.group.interface.new_socket(
-                name, in_out=side, socket_type=wanted, parent=parent
-            )
+            item = self.group.interface.new_socket(name, in_out=side, socket_type=wanted, parent=parent)
         self._wanted.append(item.identifier)
         return item
 
@@ -187,20 +175,14 @@ class _Tree:
 
     @staticmethod
     def _named(sockets: Any, item: Any):
-        return next(
-            socket for socket in sockets if socket.identifier == item.identifier
-        )
+        return next(socket for socket in sockets if socket.identifier == item.identifier)
 
     def node(self, kind: str, *values: Any, **properties: Any):
         """A node with its properties, its available inputs in order: a link, a plain value, or None for its default."""
         node = self.group.nodes.new(kind)
         for key, value in properties.items():
             setattr(node, key, value)
-        sockets = [
-            socket
-            for socket in node.inputs
-            if socket.enabled and socket.type != "CUSTOM"
-        ]
+        sockets = [socket for socket in node.inputs if socket.enabled and socket.type != "CUSTOM"]
         for socket, value in zip(sockets, values, strict=False):
             self._feed(socket, value)
         return node
@@ -213,11 +195,7 @@ class _Tree:
 
     def __call__(self, kind: str, *values: Any, **properties: Any):
         """The first available output of a new node."""
-        return next(
-            socket
-            for socket in self.node(kind, *values, **properties).outputs
-            if socket.enabled
-        )
+        return next(socket for socket in self.node(kind, *values, **properties).outputs if socket.enabled)
 
     def math(self, operation: str, *values: Any):
         """A number."""
@@ -281,11 +259,7 @@ class _Tree:
         for node in self.group.nodes:
             column = columns[node.name]
             node.location = (220.0 * column, -heights.get(column, 0.0))
-            heights[column] = (
-                heights.get(column, 0.0)
-                + 60.0
-                + 24.0 * (len(node.inputs) + len(node.outputs))
-            )
+            heights[column] = heights.get(column, 0.0) + 60.0 + 24.0 * (len(node.inputs) + len(node.outputs))
 
 
 def _columns(group: bpy.types.NodeTree) -> dict[str, int]:
@@ -297,9 +271,7 @@ def _columns(group: bpy.types.NodeTree) -> dict[str, int]:
 
     def column(name: str) -> int:
         if name not in columns:
-            columns[name] = max(
-                (column(other) + 1 for other in before[name]), default=0
-            )
+            columns[name] = max((column(other) + 1 for other in before[name]), default=0)
         return columns[name]
 
     for name in before:
@@ -325,30 +297,19 @@ def _build_playback(tree: _Tree) -> None:
         0,
         "Of each boid's random number, and so of its scale and its creature",
     )
-    number = tree.input(
-        "Flock Index", "Int", 0, "Attribute 'flock', which tells several flocks apart"
-    )
+    number = tree.input("Flock Index", "Int", 0, "Attribute 'flock', which tells several flocks apart")
     time_inputs = {name: _time_input(tree, name) for name in _TIME_INPUTS}
 
     time = tree.group_node(TIME, {"Geometry": clip} | time_inputs).outputs
-    frame = {
-        name: time[name]
-        for name in ("Count", "From", "To", "Factor", "Seconds", "Rate")
-    }
-    points = tree.group_node(
-        FRAME, {"Geometry": clip, "Seed": seed, "Flock Index": number} | frame
-    ).outputs[0]
-    creatures = tree.group_node(
-        CREATURES, {"Points": points, "Seed": seed} | look
-    ).outputs[0]
+    frame = {name: time[name] for name in ("Count", "From", "To", "Factor", "Seconds", "Rate")}
+    points = tree.group_node(FRAME, {"Geometry": clip, "Seed": seed, "Flock Index": number} | frame).outputs[0]
+    creatures = tree.group_node(CREATURES, {"Points": points, "Seed": seed} | look).outputs[0]
     vertices = tree("GeometryNodePointsToVertices", points)
 
     choice = tree.group.nodes.new("GeometryNodeMenuSwitch")
     _menu(choice, "GEOMETRY", SHOW)
     tree.group.links.new(show, choice.inputs[0])
-    for source, socket in zip(
-        (creatures, points, vertices), choice.inputs[1:4], strict=True
-    ):
+    for source, socket in zip((creatures, points, vertices), choice.inputs[1:4], strict=True):
         tree.group.links.new(source, socket)
     tree.output("Geometry", "Geometry", choice.outputs[0])
     _set_menu_default(tree.group, "Show", SHOW[0])
@@ -471,23 +432,17 @@ def _build_time(tree: _Tree) -> None:
 
     last = tree.math("MAXIMUM", tree.integer("SUBTRACT", frames, 1), 0.0)
     begin = tree.switch("INT", moved, first, moved_to)
-    since = tree.math(
-        "SUBTRACT", tree.node("GeometryNodeInputSceneTime").outputs["Frame"], begin
-    )
+    since = tree.math("SUBTRACT", tree.node("GeometryNodeInputSceneTime").outputs["Frame"], begin)
     into = tree.math("DIVIDE", tree.math("MULTIPLY_ADD", since, speed, offset), step)
     backwards = tree.math("LESS_THAN", speed, 0.0)
     place = tree.math("MULTIPLY_ADD", last, backwards, into)
     held = tree("ShaderNodeClamp", place, 0.0, last)
     low = tree.math("FLOOR", held)
     tree.output("From", "Int", tree.round(low))
-    tree.output(
-        "To", "Int", tree.round(tree.math("MINIMUM", tree.math("ADD", low, 1.0), last))
-    )
+    tree.output("To", "Int", tree.round(tree.math("MINIMUM", tree.math("ADD", low, 1.0), last)))
     tree.output("Factor", "Float", tree.math("SUBTRACT", held, low))
     tree.output("Seconds", "Float", tree.math("DIVIDE", step, fps))
-    plays = tree(
-        "FunctionNodeCompare", place, held, 0.0, data_type="FLOAT", operation="EQUAL"
-    )
+    plays = tree("FunctionNodeCompare", place, held, 0.0, data_type="FLOAT", operation="EQUAL")
     tree.output("Rate", "Float", tree.switch("FLOAT", plays, 0.0, speed))
 
 
@@ -497,9 +452,7 @@ def _build_frame(tree: _Tree) -> None:
     count = tree.input("Count", "Int", 0)
     ends = tree.input("From", "Int", 0), tree.input("To", "Int", 0)
     factor = tree.input("Factor", "Float", 0.0)
-    seconds = tree.input(
-        "Seconds", "Float", 1.0, "Time from one stored frame to the next"
-    )
+    seconds = tree.input("Seconds", "Float", 1.0, "Time from one stored frame to the next")
     rate = tree.input("Rate", "Float", 1.0, "Factor of the velocity")
     seed = tree.input("Seed", "Int", 0)
     number = tree.input("Flock Index", "Int", 0)
@@ -508,23 +461,16 @@ def _build_frame(tree: _Tree) -> None:
     rows = [tree.integer("MULTIPLY_ADD", end, count, boid) for end in ends]
 
     def both(value: Any, kind: str):
-        return [
-            tree("GeometryNodeSampleIndex", clip, value, row, data_type=kind)
-            for row in rows
-        ]
+        return [tree("GeometryNodeSampleIndex", clip, value, row, data_type=kind) for row in rows]
 
     places = both(tree("GeometryNodeInputPosition"), "FLOAT_VECTOR")
     velocities = both(tree.attribute("velocity", "FLOAT_VECTOR"), "FLOAT_VECTOR")
     position, velocity = _hermite(tree, places, velocities, factor, seconds)
     velocity = tree.scale(velocity, rate)
     turns = both(tree.attribute("rotation", "QUATERNION"), "QUATERNION")
-    rotation = tree(
-        "ShaderNodeMix", factor, *turns, data_type="ROTATION", clamp_factor=False
-    )
+    rotation = tree("ShaderNodeMix", factor, *turns, data_type="ROTATION", clamp_factor=False)
     flaps = both(tree.attribute("flap", "FLOAT"), "FLOAT")
-    flap = tree.math(
-        "MULTIPLY_ADD", tree.math("SUBTRACT", flaps[1], flaps[0]), factor, flaps[0]
-    )
+    flap = tree.math("MULTIPLY_ADD", tree.math("SUBTRACT", flaps[1], flaps[0]), factor, flaps[0])
     random = tree("FunctionNodeRandomValue", 0.0, 1.0, boid, seed, data_type="FLOAT")
 
     points = tree("GeometryNodePoints", count, position, 0.05)
@@ -548,9 +494,7 @@ def _hermite(tree: _Tree, places: list, velocities: list, factor: Any, seconds: 
     way = tree.vector("SUBTRACT", places[1], places[0])
     slopes = [tree.scale(velocity, seconds) for velocity in velocities]
     both = tree.vector("ADD", *slopes)
-    c2 = tree.vector(
-        "SUBTRACT", tree.vector("SUBTRACT", tree.scale(way, 3.0), slopes[0]), both
-    )
+    c2 = tree.vector("SUBTRACT", tree.vector("SUBTRACT", tree.scale(way, 3.0), slopes[0]), both)
     c3 = tree.vector("SUBTRACT", both, tree.scale(way, 2.0))
     inner = tree.vector("MULTIPLY_ADD", c3, factor, c2)
     inner = tree.vector("MULTIPLY_ADD", inner, factor, slopes[0])
@@ -600,9 +544,7 @@ def _build_creatures(tree: _Tree) -> None:
     share = tree.math("MULTIPLY_ADD", vary, look["Scale Variation"], 1.0)
     scale = tree.math("MULTIPLY", share, look["Scale"])
 
-    body = tree.node(
-        "GeometryNodeObjectInfo", look["Creature"], True, transform_space="ORIGINAL"
-    ).outputs
+    body = tree.node("GeometryNodeObjectInfo", look["Creature"], True, transform_space="ORIGINAL").outputs
     alone = tree(
         "GeometryNodeInstanceOnPoints",
         points,
@@ -618,12 +560,8 @@ def _build_creatures(tree: _Tree) -> None:
         (0.0, 1.0, 0.0),
         tree("FunctionNodeInvertRotation", turn),
     )
-    angle = tree.math(
-        "SINE", tree.math("MULTIPLY", tree.attribute("flap", "FLOAT"), 2.0 * _HALF)
-    )
-    angle = tree.math(
-        "MULTIPLY", tree.math("MULTIPLY", angle, look["Flap Angle"]), look["Flapping"]
-    )
+    angle = tree.math("SINE", tree.math("MULTIPLY", tree.attribute("flap", "FLOAT"), 2.0 * _HALF))
+    angle = tree.math("MULTIPLY", tree.math("MULTIPLY", angle, look["Flap Angle"]), look["Flapping"])
     common = {
         "Points": points,
         "Body": body["Transform"],
@@ -650,32 +588,20 @@ def _build_creatures(tree: _Tree) -> None:
         True,
         transform_space="ORIGINAL",
     )
-    kinds = tree.node(
-        "GeometryNodeAttributeDomainSize", flock, component="INSTANCES"
-    ).outputs["Instance Count"]
+    kinds = tree.node("GeometryNodeAttributeDomainSize", flock, component="INSTANCES").outputs["Instance Count"]
     pick = tree("FunctionNodeRandomValue", 0, tree.integer("SUBTRACT", kinds, 1), boid, tree.integer("ADD", seed, 2),
                 data_type="INT")  # fmt: skip
-    mixed = tree(
-        "GeometryNodeInstanceOnPoints", points, None, flock, True, pick, rotation, scale
-    )
+    mixed = tree("GeometryNodeInstanceOnPoints", points, None, flock, True, pick, rotation, scale)
 
-    shown = tree.switch(
-        "GEOMETRY", _any_instance(tree, body["Geometry"]), points, whole.outputs[0]
-    )
-    several = tree(
-        "FunctionNodeCompare", kinds, 0, data_type="INT", operation="GREATER_THAN"
-    )
+    shown = tree.switch("GEOMETRY", _any_instance(tree, body["Geometry"]), points, whole.outputs[0])
+    several = tree("FunctionNodeCompare", kinds, 0, data_type="INT", operation="GREATER_THAN")
     tree.output("Geometry", "Geometry", tree.switch("GEOMETRY", several, shown, mixed))
     _set_menu_default(tree.group, "Forward Axis", "Y")
 
 
 def _any_instance(tree: _Tree, geometry: Any):
-    size = tree.node(
-        "GeometryNodeAttributeDomainSize", geometry, component="INSTANCES"
-    ).outputs["Instance Count"]
-    return tree(
-        "FunctionNodeCompare", size, 0, data_type="INT", operation="GREATER_THAN"
-    )
+    size = tree.node("GeometryNodeAttributeDomainSize", geometry, component="INSTANCES").outputs["Instance Count"]
+    return tree("FunctionNodeCompare", size, 0, data_type="INT", operation="GREATER_THAN")
 
 
 def _build_wing(tree: _Tree) -> None:
@@ -683,24 +609,18 @@ def _build_wing(tree: _Tree) -> None:
     points = tree.input("Points", "Geometry")
     wing = tree.input("Wing", "Object")
     body = tree.input("Body", "Matrix", description="The creature's place in the scene")
-    axis = tree.input(
-        "Axis", "Vector", (0.0, 1.0, 0.0), "The hinge, in the creature's space"
-    )
+    axis = tree.input("Axis", "Vector", (0.0, 1.0, 0.0), "The hinge, in the creature's space")
     angle = tree.input("Angle", "Float", 0.0)
     rotation = tree.input("Rotation", "Rotation")
     scale = tree.input("Scale", "Float", 1.0)
 
-    info = tree.node(
-        "GeometryNodeObjectInfo", wing, True, transform_space="ORIGINAL"
-    ).outputs
+    info = tree.node("GeometryNodeObjectInfo", wing, True, transform_space="ORIGINAL").outputs
     inverse = tree("FunctionNodeInvertMatrix", body)
     beside = tree("FunctionNodeMatrixMultiply", inverse, info["Transform"])
     hinge, rest, size = tree.node("FunctionNodeSeparateTransform", beside).outputs
     flap = tree("FunctionNodeAxisAngleToRotation", axis, angle)
     beaten = tree("FunctionNodeRotateRotation", rest, flap, rotation_space="GLOBAL")
-    turned = tree(
-        "FunctionNodeRotateRotation", rotation, beaten, rotation_space="LOCAL"
-    )
+    turned = tree("FunctionNodeRotateRotation", rotation, beaten, rotation_space="LOCAL")
     arm = tree("FunctionNodeRotateVector", tree.scale(hinge, scale), rotation)
     moved = tree("GeometryNodeSetPosition", points, None, None, arm)
     placed = tree(
