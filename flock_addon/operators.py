@@ -1,0 +1,297 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user can do: new flock, bake, free, add and remove repulsors. Thin: the work is done elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+from bpy.props import FloatProperty, IntProperty
+from mathutils import Vector
+
+from ..core.settings import FlockError, Settings
+from . import bake, creature, nodes, properties
+
+
+def _find(operator: bpy.types.Operator, context: bpy.types.Context) -> bpy.types.Object | None:
+    flock = properties.find_flock(context)
+    if flock is None:
+        operator.report({"ERROR"}, "Select a flock, its target or one of its repulsors")
+    return flock
+
+
+class FLOCK_OT_new(bpy.types.Operator):
+    """Make a flock with a bird, a target and a repulsor"""
+
+    bl_idname = "flock.new"
+    bl_label = "New Flock"
+    bl_options = {"REGISTER", "UNDO"}
+
+    count: IntProperty(name="Count", description="Number of boids", default=Settings().count, min=0, soft_max=20000)
+    body_length: FloatProperty(
+        name="Body Length",
+        description="Size of one boid; everything scales with it",
+        default=1.0,
+        min=0.001,
+        soft_max=10.0,
+        unit="LENGTH",
+    )
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return context.mode == "OBJECT"
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        new_flock(context, self.count, self.body_length)
+        return {"FINISHED"}
+
+
+def new_flock(context: bpy.types.Context, count: int, body_length: float) -> bpy.types.Object:
+    """A flock at the 3D cursor, with all that belongs to it; it becomes the active object."""
+    scene = context.scene
+    flock = bpy.data.objects.new("Flock", bpy.data.meshes.new("Flock Clip"))
+    name = flock.name
+    home = _collection(name, context.collection)
+    home.objects.link(flock)
+    flock.location = scene.cursor.location
+    own = flock.flock
+    own.is_flock = True
+    nodes.attach(flock)
+    properties.from_settings(own, Settings(count=count))
+    own.creature = _new_bird(home, name, scene)
+    own.target = _new_empty(f"{name} Target", home, flock, (0.0, 60.0, 0.0), "PLAIN_AXES", 2.0 * body_length)
+    own.repulsors = _collection(f"{name} Repulsors", home)
+    _new_empty(f"{name} Repulsor", own.repulsors, flock, (0.0, 30.0, 0.0), "SPHERE", 5.0 * body_length)
+    own.body_length = body_length
+    for item in (own.target, *own.repulsors.objects):
+        item.location = flock.location + (item.location - flock.location) * body_length
+    bake.refresh_spawn(flock, scene)
+    _activate(context, flock)
+    return flock
+
+
+def _collection(name: str, parent: bpy.types.Collection) -> bpy.types.Collection:
+    made = bpy.data.collections.new(name)
+    parent.children.link(made)
+    return made
+
+
+def _new_bird(home: bpy.types.Collection, name: str, scene: bpy.types.Scene) -> bpy.types.Object:
+    """The bird, in a collection of its own that is excluded: it is there to be instanced, not to be seen."""
+    bird = creature.new_bird(f"{name} Bird")
+    hidden = _collection(f"{name} Creature", home)
+    for part in creature.parts(bird):
+        hidden.objects.link(part)
+    for view_layer in scene.view_layers:
+        for layer in _layer_collections(view_layer.layer_collection):
+            if layer.collection == hidden:
+                layer.exclude = True
+    return bird
+
+
+def _layer_collections(layer: bpy.types.LayerCollection):
+    yield layer
+    for child in layer.children:
+        yield from _layer_collections(child)
+
+
+def _new_empty(
+    name: str,
+    home: bpy.types.Collection,
+    flock: bpy.types.Object,
+    place: tuple[float, float, float],
+    look: str,
+    size: float,
+) -> bpy.types.Object:
+    empty = bpy.data.objects.new(name, None)
+    empty.empty_display_type, empty.empty_display_size = look, size
+    empty.location = flock.location + Vector(place)
+    home.objects.link(empty)
+    return empty
+
+
+def _activate(context: bpy.types.Context, item: bpy.types.Object) -> None:
+    for other in context.view_layer.objects.selected:
+        other.select_set(False)
+    item.select_set(True)
+    context.view_layer.objects.active = item
+
+
+class FLOCK_OT_bake(bpy.types.Operator):
+    """Fly the flock through the frames and keep the flight as a clip"""
+
+    bl_idname = "flock.bake"
+    bl_label = "Bake"
+    bl_options = {"REGISTER", "UNDO"}
+
+    _job: bake.Job | None = None
+    _timer: bpy.types.Timer | None = None
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = properties.find_flock(context)
+        return flock is not None and flock.session_uid not in bake.running
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        flock = _find(self, context)
+        try:
+            self._job = bake.Job(flock, context.scene)
+            self._job.run()
+        except FlockError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return self._finish()
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        if bpy.app.background or context.window is None:
+            return self.execute(context)
+        try:
+            self._job = bake.Job(_find(self, context), context.scene)
+        except FlockError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self._timer = context.window_manager.event_timer_add(0.1, window=context.window)
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        if event.type == "ESC" and event.value == "PRESS":
+            self.cancel(context)
+            self.report({"INFO"}, "The bake was cancelled: the flock is as it was")
+            return {"CANCELLED"}
+        if event.type != "TIMER":
+            return {"PASS_THROUGH"}
+        try:
+            done = self._job.tick(0.05)
+        except FlockError as error:
+            self.cancel(context)
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        if done:
+            self._end(context)
+            return self._finish()
+        _show(context, f"Flock: {self._job.message} ({self._job.progress:.0%}).  Esc: cancel")
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Also called by Blender, when it quits or another file is opened."""
+        if self._job:
+            self._job.cancel()
+        self._end(context)
+
+    def _end(self, context: bpy.types.Context) -> None:
+        if self._timer:
+            context.window_manager.event_timer_remove(self._timer)
+            self._timer = None
+        _show(context, None)
+
+    def _finish(self) -> set[str]:
+        if self._job.warning:
+            self.report({"WARNING"}, self._job.warning)
+        else:
+            self.report({"INFO"}, f"Baked {self._job.frames} frames of '{self._job.name}'")
+        return {"FINISHED"}
+
+
+def _show(context: bpy.types.Context, text: str | None) -> None:
+    """The status bar's text, and the panels drawn again."""
+    if context.workspace:
+        context.workspace.status_text_set(text)
+    for window in context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type == "VIEW_3D":
+                area.tag_redraw()
+
+
+class FLOCK_OT_free(bpy.types.Operator):
+    """Remove the clip and show the flock as it starts; a clip's own file stays on the disk"""
+
+    bl_idname = "flock.free"
+    bl_label = "Free"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = properties.find_flock(context)
+        return flock is not None and flock.session_uid not in bake.running
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        try:
+            bake.free(_find(self, context), context.scene)
+        except FlockError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return {"FINISHED"}
+
+
+class FLOCK_OT_repulsor_add(bpy.types.Operator):
+    """Add an Empty at the 3D cursor, whose sphere no boid enters"""
+
+    bl_idname = "flock.repulsor_add"
+    bl_label = "Add Repulsor"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return context.mode == "OBJECT" and properties.find_flock(context) is not None
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        flock = _find(self, context)
+        own = flock.flock
+        if own.repulsors is None:
+            own.repulsors = _collection(f"{flock.name} Repulsors", flock.users_collection[0])
+        size = 5.0 * own.body_length * max(flock.matrix_world.to_scale())
+        empty = _new_empty(f"{flock.name} Repulsor", own.repulsors, flock, (0.0, 0.0, 0.0), "SPHERE", size)
+        empty.location = context.scene.cursor.location
+        own.active_repulsor = list(own.repulsors.objects).index(empty)
+        _activate(context, empty)
+        return {"FINISHED"}
+
+
+class FLOCK_OT_repulsor_remove(bpy.types.Operator):
+    """Delete the repulsor chosen in the list"""
+
+    bl_idname = "flock.repulsor_remove"
+    bl_label = "Remove Repulsor"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = properties.find_flock(context)
+        return context.mode == "OBJECT" and flock is not None and active_repulsor(flock) is not None
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        flock = _find(self, context)
+        bpy.data.objects.remove(active_repulsor(flock))
+        flock.flock.active_repulsor = max(0, flock.flock.active_repulsor - 1)
+        if context.view_layer.objects.active is None:
+            _activate(context, flock)
+        return {"FINISHED"}
+
+
+def active_repulsor(flock: bpy.types.Object) -> bpy.types.Object | None:
+    """The one chosen in the list."""
+    group, index = flock.flock.repulsors, flock.flock.active_repulsor
+    return group.objects[index] if group and index < len(group.objects) else None
+
+
+def _draw_add_menu(self: Any, context: bpy.types.Context) -> None:
+    self.layout.operator(FLOCK_OT_new.bl_idname, text="Flock", icon="OUTLINER_OB_POINTCLOUD")
+
+
+_register, _unregister = bpy.utils.register_classes_factory(
+    (FLOCK_OT_new, FLOCK_OT_bake, FLOCK_OT_free, FLOCK_OT_repulsor_add, FLOCK_OT_repulsor_remove)
+)
+
+
+def register() -> None:
+    _register()
+    bpy.types.VIEW3D_MT_add.append(_draw_add_menu)
+
+
+def unregister() -> None:
+    bpy.types.VIEW3D_MT_add.remove(_draw_add_menu)
+    for job in list(bake.running.values()):
+        job.cancel()
+    _unregister()
