@@ -1,0 +1,242 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The built zip installed for real: off-line, read-only, beside a broken numba, over an older version, and away again."""
+
+import importlib.util
+import os
+import statistics
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.addon.processes import blender, with_read_only, without_network
+
+ZIP = os.environ.get("FLOCK_ZIP", "")
+pytestmark = pytest.mark.skipif(not ZIP, reason="there is no built zip: `make test` names it in FLOCK_ZIP")
+
+BAKE = """
+flock = new_flock()
+bpy.ops.flock.bake()
+import numba
+"""
+
+
+@pytest.fixture
+def user(tmp_path):
+    return tmp_path / "user"
+
+
+@pytest.fixture
+def installed(user):
+    """A user folder in which the zip is installed and enabled."""
+    script = 'on = install(sys.argv[1]); bpy.ops.wm.save_userpref(); answer(on=on, loaded="numba" in sys.modules)'
+    told = blender(script, user, ZIP)
+    assert told["on"], told["printed"]
+    assert not told["loaded"]
+    return user
+
+
+def files(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.stat().st_size)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.skipif(importlib.util.find_spec("numba") is not None, reason="the environment's own numba hides the zip's")
+def test_the_zip_installs_offline_bakes_with_its_own_numba_and_its_clip_outlives_it(user, tmp_path):
+    saved = tmp_path / "shot.blend"
+    script = (
+        """
+on = install(sys.argv[1])
+"""
+        + BAKE
+        + """
+bpy.ops.wm.save_as_mainfile(filepath=sys.argv[2])
+before = matrices(1, 3.25, 10)
+kept = record(flock)
+uninstall()
+answer(on=on, numba=numba.__file__, engine=kept["engine"], matrices=before, left=hasattr(bpy.types, "FLOCK_OT_bake"))
+"""
+    )
+    told = blender(script, user, ZIP, saved, within=without_network())
+    assert told["on"], told["printed"]
+    assert Path(told["numba"]).is_relative_to(user)
+    assert told["engine"] == "NUMBA"
+    assert not told["left"]
+    assert len(told["matrices"][0]) >= 100
+    assert not list(user.rglob("flock_addon"))
+
+    script = """
+bpy.ops.wm.open_mainfile(filepath=sys.argv[1])
+handlers = [str(h) for name in dir(bpy.app.handlers) if isinstance(hooks := getattr(bpy.app.handlers, name), list)
+            for h in hooks if "flock" in getattr(h, "__module__", "")]
+answer(matrices=matrices(1, 3.25, 10), handlers=handlers, enabled=MODULE in bpy.context.preferences.addons)
+"""
+    later = blender(script, user, saved)
+    assert not later["enabled"]
+    assert later["matrices"] == told["matrices"]
+    assert later["handlers"] == []
+    assert "Warning" not in later["printed"]
+
+
+def test_it_bakes_from_a_folder_that_cannot_be_written(installed):
+    folder = installed / "extensions" / "user_default" / "flock"
+    before = files(folder)
+    read_only = with_read_only(folder)
+    if not read_only:
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        told = blender(
+            BAKE + 'answer(**record(flock) | {"enabled": MODULE in bpy.context.preferences.addons})',
+            installed,
+            within=read_only,
+        )
+    finally:
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(path.stat().st_mode | 0o200)
+    assert told["engine"] == "NUMBA"
+    assert files(folder) == before
+
+
+def test_a_second_process_does_not_compile_again(installed):
+    folder = installed / "extensions" / ".user" / "user_default" / "flock"
+    blender(BAKE + "answer()", installed)
+    compiled = {name: stamp for name, stamp in files(folder).items() if name.endswith((".nbi", ".nbc"))}
+    assert compiled
+    blender(BAKE + "answer()", installed)
+    assert {name: stamp for name, stamp in files(folder).items() if name.endswith((".nbi", ".nbc"))} == compiled
+
+
+def extension_with_a_broken_numba(folder: Path) -> Path:
+    """An extension of somebody else's that bundles a numba which is newer than ours and cannot be imported."""
+    wheel = folder / "numba-99.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("numba/__init__.py", "raise SystemError('initialization of _internal failed')\n")
+        archive.writestr("numba-99.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: numba\nVersion: 99.0\n")
+        archive.writestr("numba-99.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("numba-99.0.dist-info/RECORD", "")
+    other = folder / "other.zip"
+    manifest = f"""
+schema_version = "1.0.0"
+id = "other"
+version = "1.0.0"
+name = "Other"
+tagline = "Brings another numba"
+maintainer = "Nobody"
+type = "add-on"
+blender_version_min = "4.5.0"
+license = ["SPDX:GPL-3.0-or-later"]
+wheels = ["./wheels/{wheel.name}"]
+"""
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("blender_manifest.toml", manifest)
+        archive.writestr("__init__.py", "def register(): pass\ndef unregister(): pass\n")
+        archive.write(wheel, f"wheels/{wheel.name}")
+    return other
+
+
+@pytest.mark.skipif(importlib.util.find_spec("numba") is not None, reason="the environment's own numba hides the zip's")
+def test_a_broken_numba_of_another_extension_is_survived_and_said(user, tmp_path):
+    script = """
+install(sys.argv[1])
+on = install(sys.argv[2])
+flock = new_flock()
+bpy.ops.flock.bake()
+answer(on=on, engine=record(flock)["engine"], sentence=own("bake").engine.problem)
+"""
+    told = blender(script, user, extension_with_a_broken_numba(tmp_path), ZIP)
+    assert told["on"], told["printed"]
+    assert told["engine"] == "REFERENCE"
+    assert "numba" in told["sentence"]
+
+
+def older_version(path: Path, folder: Path) -> Path:
+    """The same zip with a lower version in its manifest."""
+    older = folder / "flock-0.0.1.zip"
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(older, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == "blender_manifest.toml":
+                content = content.replace(b'\nversion = "', b'\nversion = "0.0.1" # ', 1)
+            target.writestr(name, content)
+    return older
+
+
+def test_an_upgrade_while_enabled_leaves_a_working_addon(user, tmp_path):
+    script = """
+import tomllib
+def version():
+    return tomllib.loads(Path(sys.modules[MODULE].__file__).with_name("blender_manifest.toml").read_text())["version"]
+install(sys.argv[1])
+old = version()
+flock = new_flock()
+on = install(sys.argv[2])
+bpy.ops.flock.bake()
+answer(old=old, new=version(), on=on, engine=record(flock)["engine"])
+"""
+    told = blender(script, user, older_version(Path(ZIP), tmp_path), ZIP)
+    assert told["on"], told["printed"]
+    assert told["old"] == "0.0.1"
+    assert told["new"] != "0.0.1"
+    assert told["engine"] in {"NUMBA", "REFERENCE"}
+    assert "already registered" not in told["printed"]
+
+
+def test_enabling_imports_nothing_slow(installed, capsys):
+    script = """
+import time
+addon_utils.disable(MODULE)
+for name in [name for name in sys.modules if name.startswith(MODULE)]:
+    del sys.modules[name]
+before = set(sys.modules)
+start = time.perf_counter()
+addon_utils.enable(MODULE)
+answer(seconds=time.perf_counter() - start, loaded=sorted({name.split(".")[0] for name in set(sys.modules) - before}))
+"""
+    told = [blender(script, installed) for _ in range(5)]
+    assert not {"numba", "llvmlite", "scipy", "requests"} & set(told[0]["loaded"])
+    with capsys.disabled():
+        print(
+            f"\nenabling the add-on takes {1000 * statistics.median(each['seconds'] for each in told):.0f} ms (median of 5)"
+        )
+
+
+# Blender promises that a file opens in every later version.
+PYTHONS = dict(pair.split("=", 1) for pair in os.environ.get("FLOCK_BLENDERS", "").split(os.pathsep) if pair)
+THIS = next((version for version, python in PYTHONS.items() if python == sys.executable), "")
+OLDER = [
+    version for version in PYTHONS if THIS and tuple(map(int, version.split("."))) < tuple(map(int, THIS.split(".")))
+]
+
+
+def numbers(matrices: list[list[list[str]]]) -> np.ndarray:
+    return np.array([[[float.fromhex(number) for number in one] for one in frame] for frame in matrices])
+
+
+@pytest.mark.parametrize("older", OLDER)
+def test_a_clip_of_an_older_blender_plays(installed, tmp_path, older):
+    saved = tmp_path / "shot.blend"
+    script = (
+        "install(sys.argv[1])\n"
+        + BAKE
+        + "bpy.ops.wm.save_as_mainfile(filepath=sys.argv[2])\nanswer(matrices=matrices(1, 3, 10))"
+    )
+    told = blender(script, tmp_path / "older", ZIP, saved, python=PYTHONS[older])
+    script = """
+bpy.ops.wm.open_mainfile(filepath=sys.argv[1])
+seen = matrices(1, 3, 10)
+flock = next(item for item in bpy.data.objects if item.flock.is_flock)
+bpy.context.view_layer.objects.active = flock
+bpy.ops.flock.bake()
+answer(matrices=seen, again=len(matrices(10)[0]))
+"""
+    later = blender(script, installed, saved)
+    # Another Blender may round otherwise: float32 matrices within a few dozen lengths of the origin.
+    np.testing.assert_allclose(numbers(later["matrices"]), numbers(told["matrices"]), atol=1e-5)
+    assert later["again"] >= 100
