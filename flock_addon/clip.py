@@ -31,11 +31,7 @@ HEADER_VERTICES = 2
 FOLDER = "flock"
 _WIDTHS = {"rotation": 4, "velocity": 3, "position": 3, "flap": 1}
 """Floats of each attribute; the widest is written first, while the mesh is still small, to keep the peak of memory low."""
-_KINDS = {
-    "rotation": ("QUATERNION", "value"),
-    "velocity": ("FLOAT_VECTOR", "vector"),
-    "flap": ("FLOAT", "value"),
-}
+_KINDS = {"rotation": ("QUATERNION", "value"), "velocity": ("FLOAT_VECTOR", "vector"), "flap": ("FLOAT", "value")}
 _OURS = re.compile(r".+-[0-9a-f]{12}\.blend")
 
 
@@ -197,12 +193,7 @@ def splice(mesh: bpy.types.Mesh, keep: int, more: ClipArrays, record: Mapping[st
 def extend(mesh: bpy.types.Mesh, more: ClipArrays, new_record: Mapping[str, Any] | None = None) -> bpy.types.Mesh:
     """A new clip: all of this one, and `more` after it. Without a new record the old one is kept."""
     head = header(mesh)
-    return splice(
-        mesh,
-        head.frames if head else 0,
-        more,
-        record(mesh) if new_record is None else new_record,
-    )
+    return splice(mesh, head.frames if head else 0, more, record(mesh) if new_record is None else new_record)
 
 
 def _with_header(name: str, parts: tuple[np.ndarray, ...], header: Header) -> np.ndarray:
@@ -216,10 +207,7 @@ def _with_header(name: str, parts: tuple[np.ndarray, ...], header: Header) -> np
         begin += part.size
     tail = flat[size:].reshape(HEADER_VERTICES, width)
     if name == "velocity":
-        tail[:] = (
-            (header.count, header.frames, header.first),
-            (header.fps, header.step, FORMAT),
-        )
+        tail[:] = ((header.count, header.frames, header.first), (header.fps, header.step, FORMAT))
     elif name == "position":
         tail[:] = flat[:3]  # where a boid is anyway, so that the bounds stay those of the flock
     elif name == "rotation":
@@ -397,10 +385,7 @@ def _write_sidecar(mesh: bpy.types.Mesh, path: Path) -> None:
 
 def _link(path: Path) -> bpy.types.Mesh:
     relative = bool(bpy.data.filepath)
-    with bpy.data.libraries.load(str(path), link=True, relative=relative) as (
-        source,
-        target,
-    ):
+    with bpy.data.libraries.load(str(path), link=True, relative=relative) as (source, target):
         target.meshes = source.meshes
     mesh = target.meshes[0]
     mesh.library.filepath = mesh.library.filepath.replace("\\", "/")

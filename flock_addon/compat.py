@@ -59,6 +59,12 @@ def set_input(modifier: bpy.types.NodesModifier, name: str, value: Any) -> None:
     modifier.id_data.update_tag()
 
 
+def use_nodes(owner: bpy.types.Material | bpy.types.World) -> None:
+    """Gives a new material or world its nodes, which later Blenders do by themselves."""
+    if owner.node_tree is None:
+        owner.use_nodes = True
+
+
 def _menu_items(modifier: bpy.types.NodesModifier, name: str) -> dict[int, str]:
     """Number and name of each item of a menu input, which is stored as a number where inputs are custom properties."""
     identifier = socket_identifier(modifier, name)

@@ -11,6 +11,8 @@ import math
 
 import bpy
 
+from . import compat
+
 LEFT, RIGHT = "flock_left_wing", "flock_right_wing"
 """Custom properties of a creature's body: the objects that flap. Any object may carry them."""
 
@@ -34,19 +36,14 @@ def new_bird(name: str = "Bird") -> bpy.types.Object:
     beak = _material("Bird Beak", (0.85, 0.38, 0.06, 1.0))
     body = bpy.data.objects.new(name, _mesh(name, *_body(), (feathers, belly, beak)))
     for side, label, key in ((-1.0, "Left Wing", LEFT), (1.0, "Right Wing", RIGHT)):
-        wing = bpy.data.objects.new(
-            f"{name} {label}",
-            _mesh(f"{name} {label}", *_wing(side), (feathers, belly, beak)),
-        )
+        wing = bpy.data.objects.new(f"{name} {label}", _mesh(f"{name} {label}", *_wing(side), (feathers, belly, beak)))
         wing.parent = body
         wing.location = (side * 0.06, 0.10, 0.035)
         body[key] = wing
     return body
 
 
-def wings(
-    creature: bpy.types.Object | None,
-) -> tuple[bpy.types.Object | None, bpy.types.Object | None]:
+def wings(creature: bpy.types.Object | None) -> tuple[bpy.types.Object | None, bpy.types.Object | None]:
     """The creature's left and right wing, where it has such."""
     return (creature.get(LEFT), creature.get(RIGHT)) if creature else (None, None)
 
@@ -58,7 +55,7 @@ def parts(creature: bpy.types.Object) -> tuple[bpy.types.Object, ...]:
 
 def _material(name: str, colour: tuple[float, float, float, float]) -> bpy.types.Material:
     material = bpy.data.materials.new(name)
-    material.use_nodes = True
+    compat.use_nodes(material)
     material.diffuse_color = colour
     shader = material.node_tree.nodes["Principled BSDF"]
     shader.inputs["Base Color"].default_value = colour
@@ -100,12 +97,7 @@ def _with_beak_and_tail(vertices, faces, slots):
         faces.append((head + side, head + (side + 1) % _SIDES, tip))
         slots.append(2)
     tail = len(vertices)
-    vertices += [
-        (0.0, -0.26, 0.018),
-        (-0.13, -0.48, 0.008),
-        (0.0, -0.42, 0.016),
-        (0.13, -0.48, 0.008),
-    ]
+    vertices += [(0.0, -0.26, 0.018), (-0.13, -0.48, 0.008), (0.0, -0.42, 0.016), (0.13, -0.48, 0.008)]
     vertices += [(0.0, -0.26, -0.010)]
     for triangle in ((0, 1, 2), (0, 2, 3), (4, 2, 1), (4, 3, 2)):
         faces.append(tuple(tail + corner for corner in triangle))

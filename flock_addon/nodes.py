@@ -20,7 +20,7 @@ VERSION = 1
 VERSION_PROPERTY = "flock_nodes"
 MODIFIER = "Flock"
 PLAYBACK, TIME, FRAME = "Flock Playback", "Flock Time", "Flock Frame"
-CREATURES, WING = "Flock Creatures", "Flock Wing"
+CREATURES, WING, EXPORT = "Flock Creatures", "Flock Wing", "Flock Export"
 
 FORWARD_AXES = ("X", "Y", "Z", "-X", "-Y", "-Z")
 SHOW = ("Creatures", "Points", "Vertices")
@@ -65,20 +65,23 @@ def find_modifier(item: bpy.types.Object) -> bpy.types.NodesModifier | None:
 
 
 def set_creature(
-    item: bpy.types.Object,
-    body: bpy.types.Object | None,
-    collection: bpy.types.Collection | None = None,
+    item: bpy.types.Object, body: bpy.types.Object | None, collection: bpy.types.Collection | None = None
 ) -> None:
     """Shows this creature, with its wings where it has some; or one of the collection's objects for each boid."""
     modifier = attach(item)
     left, right = creature.wings(body)
-    for name, value in (
-        ("Creature", body),
-        ("Left Wing", left),
-        ("Right Wing", right),
-        ("Collection", collection),
-    ):
+    for name, value in (("Creature", body), ("Left Wing", left), ("Right Wing", right), ("Collection", collection)):
         compat.set_input(modifier, name, value)
+
+
+def new_export_object(item: bpy.types.Object) -> bpy.types.Object:
+    """A mesh whose vertices are the flock's boids, for Blender's exporters. A child of the flock, not linked yet."""
+    twin = bpy.data.objects.new(f"{item.name} Points", bpy.data.meshes.new(f"{item.name} Points"))
+    twin.parent = item
+    modifier = twin.modifiers.new(EXPORT, "NODES")
+    modifier.node_group = _ensure(EXPORT)
+    compat.set_input(modifier, "Flock", item)
+    return twin
 
 
 def tidy() -> int:
@@ -131,15 +134,7 @@ class _Tree:
         self.end = group.nodes.new("NodeGroupOutput")
         self._wanted: list[Any] = []
 
-    def input(
-        self,
-        name: str,
-        kind: str,
-        default: Any = None,
-        description: str = "",
-        panel: str = "",
-        **limits: Any,
-    ):
+    def input(self, name: str, kind: str, default: Any = None, description: str = "", panel: str = "", **limits: Any):
         """A socket of the group's input; returns what it gives inside."""
         item = self._socket(name, kind, "INPUT", panel)
         item.description = description
@@ -155,11 +150,7 @@ class _Tree:
     def _socket(self, name: str, kind: str, side: str, panel: str):
         wanted = f"NodeSocket{kind}"
         for item in self.group.interface.items_tree:
-            if item.item_type == "SOCKET" and (
-                item.name,
-                item.in_out,
-                item.socket_type,
-            ) == (name, side, wanted):
+            if item.item_type == "SOCKET" and (item.name, item.in_out, item.socket_type) == (name, side, wanted):
                 break
         else:
             parent = self._panel(panel) if panel else None
@@ -231,15 +222,7 @@ class _Tree:
 
     def store(self, geometry: Any, name: str, kind: str, value: Any):
         """The points with one more attribute."""
-        return self(
-            "GeometryNodeStoreNamedAttribute",
-            geometry,
-            None,
-            name,
-            value,
-            data_type=kind,
-            domain="POINT",
-        )
+        return self("GeometryNodeStoreNamedAttribute", geometry, None, name, value, data_type=kind, domain="POINT")
 
     def group_node(self, kind: str, values: dict[str, Any]):
         """One of our own groups inside this one, its inputs by name."""
@@ -286,17 +269,8 @@ def _build_playback(tree: _Tree) -> None:
     """Flock Playback: what the modifier shows."""
     clip = tree.input("Geometry", "Geometry", description="The clip")
     look = {name: _creature_input(tree, name) for name in _CREATURE_INPUTS}
-    show = tree.input(
-        "Show",
-        "Menu",
-        description="What is drawn; vertices can be exported to USD and Alembic",
-    )
-    seed = tree.input(
-        "Seed",
-        "Int",
-        0,
-        "Of each boid's random number, and so of its scale and its creature",
-    )
+    show = tree.input("Show", "Menu", description="What is drawn; vertices can be exported to USD and Alembic")
+    seed = tree.input("Seed", "Int", 0, "Of each boid's random number, and so of its scale and its creature")
     number = tree.input("Flock Index", "Int", 0, "Attribute 'flock', which tells several flocks apart")
     time_inputs = {name: _time_input(tree, name) for name in _TIME_INPUTS}
 
@@ -317,22 +291,10 @@ def _build_playback(tree: _Tree) -> None:
 
 
 _TIME_INPUTS: dict[str, tuple] = {
-    "Speed": (
-        "Float",
-        1.0,
-        "Factor of the clip's speed; below 0 it plays backwards from its last frame",
-    ),
+    "Speed": ("Float", 1.0, "Factor of the clip's speed; below 0 it plays backwards from its last frame"),
     "Time Offset": ("Float", 0.0, "Frames further into the clip; can be keyframed"),
-    "Move First Frame": (
-        "Bool",
-        False,
-        "Lets the clip begin at another frame than the one it was baked from",
-    ),
-    "First Frame": (
-        "Int",
-        1,
-        "The scene's frame at which the clip begins, when it is moved",
-    ),
+    "Move First Frame": ("Bool", False, "Lets the clip begin at another frame than the one it was baked from"),
+    "First Frame": ("Int", 1, "The scene's frame at which the clip begins, when it is moved"),
 }
 
 
@@ -342,45 +304,15 @@ def _time_input(tree: _Tree, name: str):
 
 
 _CREATURE_INPUTS: dict[str, tuple] = {
-    "Creature": (
-        "Object",
-        None,
-        "What every boid looks like; its own place, turn and scale do not count",
-        {},
-    ),
-    "Left Wing": (
-        "Object",
-        None,
-        "Turns about its origin as the boid flaps; where it stands beside the creature",
-        {},
-    ),
-    "Right Wing": (
-        "Object",
-        None,
-        "Turns about its origin as the boid flaps; where it stands beside the creature",
-        {},
-    ),
-    "Collection": (
-        "Collection",
-        None,
-        "Instead of the creature: one of these objects for each boid, at random",
-        {},
-    ),
+    "Creature": ("Object", None, "What every boid looks like; its own place, turn and scale do not count", {}),
+    "Left Wing": ("Object", None, "Turns about its origin as the boid flaps; where it stands beside the creature", {}),
+    "Right Wing": ("Object", None, "Turns about its origin as the boid flaps; where it stands beside the creature", {}),
+    "Collection": ("Collection", None, "Instead of the creature: one of these objects for each boid, at random", {}),
     "Forward Axis": ("Menu", None, "The creature's axis that flies ahead", {}),
     "Scale": ("Float", 1.0, "Size of the creatures", {"min_value": 0.0}),
-    "Scale Variation": (
-        "Float",
-        0.0,
-        "Share by which their sizes differ",
-        {"min_value": 0.0, "max_value": 0.9},
-    ),
+    "Scale Variation": ("Float", 0.0, "Share by which their sizes differ", {"min_value": 0.0, "max_value": 0.9}),
     "Flapping": ("Bool", True, "The wings beat", {}),
-    "Flap Angle": (
-        "Float",
-        0.75,
-        "How far the wings reach up and down",
-        {"subtype": "ANGLE"},
-    ),
+    "Flap Angle": ("Float", 0.75, "How far the wings reach up and down", {"subtype": "ANGLE"}),
 }
 
 
@@ -410,13 +342,7 @@ def _build_time(tree: _Tree) -> None:
     size = tree("GeometryNodeAttributeDomainSize", clip, component="MESH")
     velocity = tree.attribute("velocity", "FLOAT_VECTOR")
     rows = [
-        tree(
-            "GeometryNodeSampleIndex",
-            clip,
-            velocity,
-            tree.integer("SUBTRACT", size, back),
-            data_type="FLOAT_VECTOR",
-        )
+        tree("GeometryNodeSampleIndex", clip, velocity, tree.integer("SUBTRACT", size, back), data_type="FLOAT_VECTOR")
         for back in (2, 1)
     ]
     count, frames, first = map(tree.round, tree.xyz(rows[0]))
@@ -483,6 +409,7 @@ def _build_frame(tree: _Tree) -> None:
     points = tree.store(points, "bank", "FLOAT", _bank(tree))
     points = tree.store(points, "random", "FLOAT", random)
     points = tree.store(points, "flock", "INT", number)
+    points = tree.store(points, "part", "INT", 0)
     tree.output("Points", "Geometry", points)
 
 
@@ -528,66 +455,28 @@ def _build_creatures(tree: _Tree) -> None:
         socket.default_value = _FORWARD_TURNS[name]
     turn = axis.outputs[0]
     rotation = tree(
-        "FunctionNodeRotateRotation",
-        tree.attribute("rotation", "QUATERNION"),
-        turn,
-        rotation_space="LOCAL",
+        "FunctionNodeRotateRotation", tree.attribute("rotation", "QUATERNION"), turn, rotation_space="LOCAL"
     )
-    vary = tree(
-        "FunctionNodeRandomValue",
-        -1.0,
-        1.0,
-        boid,
-        tree.integer("ADD", seed, 1),
-        data_type="FLOAT",
-    )
+    vary = tree("FunctionNodeRandomValue", -1.0, 1.0, boid, tree.integer("ADD", seed, 1), data_type="FLOAT")
     share = tree.math("MULTIPLY_ADD", vary, look["Scale Variation"], 1.0)
     scale = tree.math("MULTIPLY", share, look["Scale"])
 
     body = tree.node("GeometryNodeObjectInfo", look["Creature"], True, transform_space="ORIGINAL").outputs
-    alone = tree(
-        "GeometryNodeInstanceOnPoints",
-        points,
-        None,
-        body["Geometry"],
-        None,
-        None,
-        rotation,
-        scale,
-    )
-    ahead = tree(
-        "FunctionNodeRotateVector",
-        (0.0, 1.0, 0.0),
-        tree("FunctionNodeInvertRotation", turn),
-    )
+    alone = tree("GeometryNodeInstanceOnPoints", points, None, body["Geometry"], None, None, rotation, scale)
+    ahead = tree("FunctionNodeRotateVector", (0.0, 1.0, 0.0), tree("FunctionNodeInvertRotation", turn))
     angle = tree.math("SINE", tree.math("MULTIPLY", tree.attribute("flap", "FLOAT"), 2.0 * _HALF))
     angle = tree.math("MULTIPLY", tree.math("MULTIPLY", angle, look["Flap Angle"]), look["Flapping"])
-    common = {
-        "Points": points,
-        "Body": body["Transform"],
-        "Axis": ahead,
-        "Rotation": rotation,
-        "Scale": scale,
-    }
+    common = {"Points": points, "Body": body["Transform"], "Axis": ahead, "Rotation": rotation, "Scale": scale}
     right_angle = tree.math("MULTIPLY", angle, -1.0)
     wings = [
-        tree.group_node(WING, common | {"Wing": look[name], "Angle": value}).outputs[0]
-        for name, value in (("Left Wing", angle), ("Right Wing", right_angle))
+        tree.group_node(WING, common | {"Wing": look[name], "Angle": value, "Part": part}).outputs[0]
+        for name, value, part in (("Left Wing", angle, 1), ("Right Wing", right_angle, 2))
     ]
     whole = tree.group.nodes.new("GeometryNodeJoinGeometry")
-    for part in (
-        *reversed(wings),
-        alone,
-    ):  # the newest link comes first, and with it the body
+    for part in (*reversed(wings), alone):  # the newest link comes first, and with it the body
         tree.group.links.new(part, whole.inputs[0])
 
-    flock = tree(
-        "GeometryNodeCollectionInfo",
-        look["Collection"],
-        True,
-        True,
-        transform_space="ORIGINAL",
-    )
+    flock = tree("GeometryNodeCollectionInfo", look["Collection"], True, True, transform_space="ORIGINAL")
     kinds = tree.node("GeometryNodeAttributeDomainSize", flock, component="INSTANCES").outputs["Instance Count"]
     pick = tree("FunctionNodeRandomValue", 0, tree.integer("SUBTRACT", kinds, 1), boid, tree.integer("ADD", seed, 2),
                 data_type="INT")  # fmt: skip
@@ -613,6 +502,7 @@ def _build_wing(tree: _Tree) -> None:
     angle = tree.input("Angle", "Float", 0.0)
     rotation = tree.input("Rotation", "Rotation")
     scale = tree.input("Scale", "Float", 1.0)
+    part = tree.input("Part", "Int", 1, "Attribute 'part' of the wing; the body's is 0")
 
     info = tree.node("GeometryNodeObjectInfo", wing, True, transform_space="ORIGINAL").outputs
     inverse = tree("FunctionNodeInvertMatrix", body)
@@ -622,23 +512,25 @@ def _build_wing(tree: _Tree) -> None:
     beaten = tree("FunctionNodeRotateRotation", rest, flap, rotation_space="GLOBAL")
     turned = tree("FunctionNodeRotateRotation", rotation, beaten, rotation_space="LOCAL")
     arm = tree("FunctionNodeRotateVector", tree.scale(hinge, scale), rotation)
-    moved = tree("GeometryNodeSetPosition", points, None, None, arm)
+    moved = tree("GeometryNodeSetPosition", tree.store(points, "part", "INT", part), None, None, arm)
     placed = tree(
-        "GeometryNodeInstanceOnPoints",
-        moved,
-        None,
-        info["Geometry"],
-        None,
-        None,
-        turned,
-        tree.scale(size, scale),
+        "GeometryNodeInstanceOnPoints", moved, None, info["Geometry"], None, None, turned, tree.scale(size, scale)
     )
     nothing = tree("GeometryNodePoints", 0)
-    tree.output(
-        "Geometry",
-        "Geometry",
-        tree.switch("GEOMETRY", _any_instance(tree, info["Geometry"]), nothing, placed),
-    )
+    tree.output("Geometry", "Geometry", tree.switch("GEOMETRY", _any_instance(tree, info["Geometry"]), nothing, placed))
+
+
+def _build_export(tree: _Tree) -> None:
+    """Flock Export: another object's boids as the vertices of a mesh, which exporters write with all their attributes."""
+    flock = tree.input("Flock", "Object", description="The flock whose boids these are")
+    geometry = tree.node("GeometryNodeObjectInfo", flock, False, transform_space="ORIGINAL").outputs["Geometry"]
+    is_body = tree("FunctionNodeCompare", tree.attribute("part", "INT"), 0, data_type="INT", operation="EQUAL")
+    instances = tree("GeometryNodeInstancesToPoints", geometry, is_body)
+    points = tree.node("GeometryNodeSeparateComponents", geometry).outputs["Point Cloud"]
+    both = tree.group.nodes.new("GeometryNodeJoinGeometry")
+    for part in (instances, points):
+        tree.group.links.new(part, both.inputs[0])
+    tree.output("Geometry", "Geometry", tree("GeometryNodePointsToVertices", both.outputs[0]))
 
 
 _BUILDERS: dict[str, Callable[[_Tree], None]] = {
@@ -647,4 +539,5 @@ _BUILDERS: dict[str, Callable[[_Tree], None]] = {
     FRAME: _build_frame,
     TIME: _build_time,
     PLAYBACK: _build_playback,
+    EXPORT: _build_export,
 }
