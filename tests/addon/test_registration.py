@@ -19,11 +19,16 @@ def traces() -> dict[str, object]:
     return {
         "classes": sorted(name for name in dir(bpy.types) if "FLOCK" in name),
         "operators": sorted(dir(bpy.ops.flock)),
-        "properties": sorted(name for kind in (bpy.types.Object, bpy.types.Scene, bpy.types.WindowManager) for name in dir(kind) if "flock" in name),
+        "properties": sorted(
+            name
+            for kind in (bpy.types.Object, bpy.types.Scene, bpy.types.WindowManager)
+            for name in dir(kind)
+            if "flock" in name
+        ),
         "handlers": handlers,
         "menu": len(bpy.types.VIEW3D_MT_add._dyn_ui_initialize()),
         "keymaps": [len(keymap.keymap_items) for config in keymaps if config for keymap in config.keymaps],
-    }  # fmt: skip
+    }
 
 
 def test_ten_times_on_and_off_leave_no_trace(fresh, flock_addon):
