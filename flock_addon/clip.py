@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -32,6 +32,9 @@ FOLDER = "flock"
 _WIDTHS = {"rotation": 4, "velocity": 3, "position": 3, "flap": 1}
 """Floats of each attribute; the widest is written first, while the mesh is still small, to keep the peak of memory low."""
 _KINDS = {"rotation": ("QUATERNION", "value"), "velocity": ("FLOAT_VECTOR", "vector"), "flap": ("FLOAT", "value")}
+_Parts = Callable[[str], tuple[np.ndarray, ...]]
+"""For an attribute's name the arrays that make it up, one after the other."""
+
 _OURS = re.compile(r".+-[0-9a-f]{12}\.blend")
 
 
@@ -118,11 +121,14 @@ def size_in_bytes(count: int, frames: int) -> int:
 
 def content_hash(arrays: ClipArrays) -> str:
     """SHA-256 of all the numbers, as hexadecimal digits."""
-    digest = hashlib.sha256(f"{arrays.frames} {arrays.count}".encode())
-    for name in ("position", "velocity", "rotation", "flap"):
-        for frame in getattr(arrays, name):
-            digest.update(np.ascontiguousarray(frame, np.float32))
+    digest = _new_digest(arrays.frames, arrays.count)
+    for name in _WIDTHS:
+        digest.update(np.ascontiguousarray(getattr(arrays, name), np.float32))
     return digest.hexdigest()
+
+
+def _new_digest(frames: int, count: int) -> Any:
+    return hashlib.sha256(f"{frames} {count}".encode())
 
 
 # -- writing and reading ----------------------------------------------------------------------------------------------
@@ -139,13 +145,21 @@ def write(mesh_name: str, arrays: ClipArrays, header: Header, record: Mapping[st
     """
     if (header.count, header.frames) != (arrays.count, arrays.frames):
         raise FlockError(f"The clip has {arrays.frames} frames of {arrays.count} boids: write a header that says so")
+    return _assemble(mesh_name, header, record, lambda name: (getattr(arrays, name),))
+
+
+def _assemble(mesh_name: str, header: Header, record: Mapping[str, Any], parts: _Parts) -> bpy.types.Mesh:
+    """One attribute after the other, so that no more than one is twice in memory."""
     mesh = bpy.data.meshes.new(mesh_name)
-    if arrays.count:
+    digest = _new_digest(header.frames, header.count)
+    if header.count:
         mesh.vertices.add(header.count * header.frames + HEADER_VERTICES)
-        for name in _WIDTHS:
-            _set_attribute(mesh, name, _with_header(name, (getattr(arrays, name),), header))
+        for name, width in _WIDTHS.items():
+            flat = _with_header(name, parts(name), header)
+            digest.update(flat[: -HEADER_VERTICES * width])
+            _set_attribute(mesh, name, flat)
         mesh.update()
-    _set_property(mesh, header, dict(record) | {"hash": content_hash(arrays)})
+    _set_property(mesh, header, dict(record) | {"hash": digest.hexdigest()})
     return mesh
 
 
@@ -173,20 +187,13 @@ def splice(mesh: bpy.types.Mesh, keep: int, more: ClipArrays, record: Mapping[st
         raise FlockError(damage(mesh) or "This mesh holds no clip: bake the flock")
     if more.count != old.count or not 0 <= keep <= old.frames:
         raise FlockError(f"The clip has {old.frames} frames of {old.count} boids: the new frames do not fit it")
-    head = replace(old, frames=keep + more.frames)
-    new = bpy.data.meshes.new(mesh.name)
-    digest = more
-    if head.count:
-        new.vertices.add(head.count * head.frames + HEADER_VERTICES)
-        for name in _WIDTHS:
-            kept = _get_attribute(mesh, name, old)[:keep]
-            _set_attribute(new, name, _with_header(name, (kept, getattr(more, name)), head))
-        new.update()
-        _set_property(new, head, {})
-        digest = read(new)
+
+    def parts(name: str) -> tuple[np.ndarray, ...]:
+        return _get_attribute(mesh, name, old)[:keep], getattr(more, name)
+
+    new = _assemble(mesh.name, replace(old, frames=keep + more.frames), record, parts)
     for material in mesh.materials:
         new.materials.append(material)
-    _set_property(new, head, dict(record) | {"hash": content_hash(digest)})
     return new
 
 
@@ -227,7 +234,9 @@ def _get_attribute(mesh: bpy.types.Mesh, name: str, header: Header) -> np.ndarra
     if not header.count:
         return np.zeros(shape, np.float32)
     flat = np.empty((header.count * header.frames + HEADER_VERTICES) * width, np.float32)
-    mesh.attributes[name].data.foreach_get(_KINDS.get(name, ("", "vector"))[1], flat)
+    shared = mesh.copy()  # reading would give the clip itself an array that it shares with nobody, for good
+    shared.attributes[name].data.foreach_get(_KINDS.get(name, ("", "vector"))[1], flat)
+    bpy.data.meshes.remove(shared)
     return flat[: -HEADER_VERTICES * width].reshape(shape)
 
 
