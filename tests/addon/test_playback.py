@@ -589,17 +589,22 @@ def stage(tmp_path):
     scene.render.filepath = str(tmp_path / "streak.exr")
 
 
+def picture(frame):
+    scene = bpy.context.scene
+    scene.frame_set(frame)
+    bpy.ops.render.render(write_still=True)
+    image = bpy.data.images.load(scene.render.filepath)
+    pixels = np.array(image.pixels[:]).reshape(60, WIDTH, 4)
+    bpy.data.images.remove(image)
+    return pixels
+
+
 def streak(frame):
     """Middle and length of what one boid leaves in the picture, in lengths.
 
     A point that moves evenly leaves an even streak, whose variance is length² / 12; the boid's own width adds its own.
     """
-    scene = bpy.context.scene
-    scene.frame_set(frame)
-    bpy.ops.render.render(write_still=True)
-    image = bpy.data.images.load(scene.render.filepath)
-    profile = np.array(image.pixels[:]).reshape(60, WIDTH, 4)[..., 3].sum(0)
-    bpy.data.images.remove(image)
+    profile = picture(frame)[..., 3].sum(0)
     profile /= profile.sum()
     place = (np.arange(WIDTH) + 0.5) * SPAN / WIDTH - SPAN / 2
     middle = (profile * place).sum()
@@ -644,3 +649,71 @@ def test_a_keyframed_offset_blurs_and_a_held_clip_does_not(flock, tmp_path):
     assert length == pytest.approx(2 * 12.0 / 24 * 0.5, rel=0.05)
     item.location.x = -2.0  # the last frame's place, back in the picture
     assert streak(30)[1] < 0.02  # two pixels, of sampling noise
+
+
+def glow(item, name, kind="INSTANCER"):
+    """A material that shines as strongly as that attribute is large."""
+    material = bpy.data.materials.new("Glow")
+    if material.node_tree is None:
+        material.use_nodes = True
+    tree = material.node_tree
+    tree.nodes.clear()
+    attribute, emission, output = (
+        tree.nodes.new(f"ShaderNode{node}") for node in ("Attribute", "Emission", "OutputMaterial")
+    )
+    attribute.attribute_name, attribute.attribute_type = name, kind
+    tree.links.new(attribute.outputs["Fac"], emission.inputs["Strength"])
+    tree.links.new(emission.outputs[0], output.inputs["Surface"])
+    item.data.materials.append(material)
+
+
+@pytest.mark.parametrize(("name", "value"), [("flock", 3.0), ("speed", 12.0), ("flap", 0.75)])
+def test_shaders_read_the_attributes_of_instances(flock, tmp_path, name, value):
+    stage(tmp_path)
+    bpy.context.scene.render.use_motion_blur = False
+    made = flock.clip.ClipArrays.zeros(1, 1)
+    made.velocity[..., 0], made.rotation[..., 0], made.flap[:] = 12.0, 1.0, 0.75
+    item = show(flock, made)
+    body = cube(0.5)
+    glow(body, name)
+    flock.nodes.set_creature(item, body)
+    set_input(flock, item, "Flock Index", 3)
+    assert picture(1)[30, WIDTH // 2, 0] == pytest.approx(value, rel=1e-3)
+
+
+def test_wings_far_apart_do_not_smear_into_each_other(flock, tmp_path):
+    stage(tmp_path)
+    made = flock.clip.ClipArrays.zeros(9, 2)
+    made.position[:, :, 0] = -1.5, 1.5
+    made.rotation[..., 0] = 1.0
+    made.flap[:] = np.linspace(0, 4, 9)[:, None]
+    item = show(flock, made)
+    dress(flock, item)
+    set_input(flock, item, "Scale", 0.3)
+    columns = picture(4)[..., 3].sum(0) > 0
+    place = (np.arange(WIDTH) + 0.5) * SPAN / WIDTH - SPAN / 2
+    assert columns[np.abs(np.abs(place) - 1.5) < 0.1].all()
+    assert not columns[np.abs(np.abs(place) - 1.5) > 0.3].any()
+
+
+def test_wings_blur_as_they_beat(flock, tmp_path):
+    stage(tmp_path)
+    made = flock.clip.ClipArrays.zeros(9, 1)
+    # looked at from above, a boid that flies down shows its wings from the front: what is across the picture is x,
+    # what is up in it is the beat
+    made.rotation[:] = Quaternion((1, 0, 0), -math.pi / 2)
+    made.flap[:, 0] = np.arange(-4, 5) / 8.0
+    item = show(flock, made)
+    body, wing = cube(0.01), cube(SIDE, "Wing")
+    wing.location = (0.0, 0.0, 0.0)
+    for vertex in wing.data.vertices:
+        vertex.co.x += 1.0
+    body[flock.creature.RIGHT] = wing
+    flock.nodes.set_creature(item, body)
+    set_input(flock, item, "Flap Angle", 0.2)
+    pixels = picture(5)[:, WIDTH // 2 + 50 :, 3]
+    profile = pixels.sum(1) / pixels.sum()
+    place = np.arange(60) * SPAN / WIDTH
+    spread = 12 * ((profile * place**2).sum() - (profile * place).sum() ** 2)
+    # angle = 0.2 sin(2 pi flap): within half a frame around flap 0 the tip, one length out, goes 0.2 * 2 pi / 8 / 2
+    assert math.sqrt(spread - SIDE**2) == pytest.approx(0.2 * 2 * math.pi / 8 * 0.5, rel=0.05)
