@@ -1,0 +1,16 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# ruff: noqa: F821
+"""A clip that plays."""
+
+flock = new_flock(frames=100)
+bpy.ops.flock.bake('INVOKE_DEFAULT')
+
+
+def play():
+    if not is_baked(flock):
+        return later(1, play)
+    bpy.ops.screen.animation_play()
+
+
+later(5, play)
