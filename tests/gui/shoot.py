@@ -83,7 +83,8 @@ def main() -> int:
     driver, extension, out = map(Path, sys.argv[1:4])
     with tempfile.TemporaryDirectory() as folder:
         bare = without_wheels(extension, Path(folder))
-        return 0 if all([shoot(driver, bare, out, name) for name in sys.argv[4:] or SHOTS]) else 1
+        good = [shoot(driver, bare, out, name) for name in sys.argv[4:] or SHOTS]
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

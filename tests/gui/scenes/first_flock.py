@@ -35,7 +35,8 @@ bpy.ops.flock.bake('INVOKE_DEFAULT')
 
 def baked():
     if not is_baked(flock):
-        return later(1, baked)
+        later(1, baked)
+        return
     print("FIRST FLOCK: baked", flush=True)
     frames_seen.clear()
     bpy.ops.screen.animation_play()

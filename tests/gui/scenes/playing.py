@@ -8,9 +8,10 @@ bpy.ops.flock.bake('INVOKE_DEFAULT')
 
 
 def play():
-    if not is_baked(flock):
-        return later(1, play)
-    bpy.ops.screen.animation_play()
+    if is_baked(flock):
+        bpy.ops.screen.animation_play()
+    else:
+        later(1, play)
 
 
 later(5, play)
