@@ -42,6 +42,7 @@ _FORWARD_TURNS = {
 
 def playback_group() -> bpy.types.NodeTree:
     """The one 'Flock Playback' of this file: made, or brought up to date, when it has to be."""
+    tidy()
     return _ensure(PLAYBACK)
 
 

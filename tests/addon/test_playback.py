@@ -717,3 +717,48 @@ def test_wings_blur_as_they_beat(flock, tmp_path):
     spread = 12 * ((profile * place**2).sum() - (profile * place).sum() ** 2)
     # angle = 0.2 sin(2 pi flap): within half a frame around flap 0 the tip, one length out, goes 0.2 * 2 pi / 8 / 2
     assert math.sqrt(spread - SIDE**2) == pytest.approx(0.2 * 2 * math.pi / 8 * 0.5, rel=0.05)
+
+
+# -- rendering ------------------------------------------------------------------------------------------------------
+
+
+def centres(folder):
+    """Where the boid is in each picture of the folder, in lengths across."""
+    found = {}
+    for path in sorted(folder.glob("*.exr")):
+        image = bpy.data.images.load(str(path))
+        profile = np.array(image.pixels[:]).reshape(60, WIDTH, 4)[..., :3].sum((0, 2))
+        bpy.data.images.remove(image)
+        place = (np.arange(WIDTH) + 0.5) * SPAN / WIDTH - SPAN / 2
+        found[int(path.stem)] = (profile * place).sum() / profile.sum()
+    return found
+
+
+@pytest.mark.parametrize("way", ["frames", "sequencer", "locked"])
+def test_every_rendered_frame_shows_its_own_moment(flock, tmp_path, way):
+    stage(tmp_path)
+    scene = bpy.context.scene
+    item = crosser(flock, speed=8.0)
+    body = flock.compat.get_input(flock.nodes.find_modifier(item), "Creature")
+    glow(body, "flock")
+    set_input(flock, item, "Flock Index", 1)
+    scene.render.use_motion_blur, scene.cycles.samples = False, 4
+    scene.render.use_lock_interface = way == "locked"
+    if way == "sequencer":
+        settings = scene.render
+        scene = bpy.data.scenes.new("Edit")
+        bpy.context.window.scene = scene
+        strip = scene.sequence_editor_create().strips.new_scene("Shot", bpy.data.scenes["Scene"], 1, 1)
+        strip.frame_final_duration = 9
+        for name in ("resolution_x", "resolution_y", "resolution_percentage"):
+            setattr(scene.render, name, getattr(settings, name))
+        scene.render.image_settings.file_format = "OPEN_EXR"
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    scene.frame_start, scene.frame_end = 2, 8
+    scene.render.filepath = str(folder / "####")
+    bpy.ops.render.render(animation=True, scene=scene.name)
+    seen = centres(folder)
+    assert list(seen) == [2, 3, 4, 5, 6, 7, 8]
+    for frame, middle in seen.items():
+        assert middle == pytest.approx((frame - 5) * 8.0 / 24, abs=0.01)  # a pixel
