@@ -94,7 +94,9 @@ def gather_block(boids: np.ndarray, state: State, settings: Settings, sums: Sums
     others[np.arange(len(boids)), boids] = False
     ranked = others if smooth else others & (view_weight(cosine, widest_view(settings), False) > 0)
     near, cut = nearest(distance, ranked, settings)
-    weights = {name: rule_weights(getattr(settings, name), distance, cosine, cut, near & others, smooth) for name in RULES}
+    weights = {
+        name: rule_weights(getattr(settings, name), distance, cosine, cut, near & others, smooth) for name in RULES
+    }
     if settings.zones != "OVERLAPPING":
         for inner, outer in (("separation", "alignment"), ("separation", "cohesion"), ("alignment", "cohesion")):
             weights[outer] = np.where(distance < getattr(settings, inner).radius, 0.0, weights[outer])
@@ -120,7 +122,9 @@ def widest_view(settings: Settings) -> float:
 
 def rule_weights(rule: Rule, distance, cosine, cut, candidates, smooth: bool) -> np.ndarray:
     """How much each candidate counts for one rule."""
-    weight = edge_weight(distance, np.minimum(rule.radius, cut), smooth) * view_weight(cosine, rule.field_of_view, smooth)
+    weight = edge_weight(distance, np.minimum(rule.radius, cut), smooth) * view_weight(
+        cosine, rule.field_of_view, smooth
+    )
     return np.where(candidates & (distance >= rule.inner_radius), weight, 0.0)
 
 
@@ -166,8 +170,12 @@ def steers(state: State, settings: Settings, traits: Traits, sums: Sums) -> dict
     result = {}
     for name in RULES:
         rule = getattr(settings, name)
-        result[name] = rule.weight * traits.weight[:, None] * steered(wanted[name], state.velocity, rule.steer, cruise, settings)
-        if settings.edge == "SMOOTH":  # a steer fades with its neighbours, so that nothing jumps when one comes into reach
+        result[name] = (
+            rule.weight * traits.weight[:, None] * steered(wanted[name], state.velocity, rule.steer, cruise, settings)
+        )
+        if (
+            settings.edge == "SMOOTH"
+        ):  # a steer fades with its neighbours, so that nothing jumps when one comes into reach
             result[name] *= np.minimum(1.0, sums.weight[name])[:, None]
     return result
 
@@ -204,7 +212,11 @@ def goals(state: State, settings: Settings, traits: Traits, effectors: Effectors
         distance = length(offset)
         arrival = group.arrival[1, index]
         ease = np.minimum(1.0, distance / arrival) if arrival > 0 else np.ones_like(distance)
-        reach = edge_weight(distance, group.radius[1, index], settings.edge == "SMOOTH") if np.isfinite(group.radius[1, index]) else 1.0
+        reach = (
+            edge_weight(distance, group.radius[1, index], settings.edge == "SMOOTH")
+            if np.isfinite(group.radius[1, index])
+            else 1.0
+        )
         pull = steered(offset, state.velocity, settings.attraction_steer, cruise, settings)
         total += settings.attraction * (group.weight[1, index] * reach * ease)[:, None] * pull
     return total
@@ -213,11 +225,14 @@ def goals(state: State, settings: Settings, traits: Traits, effectors: Effectors
 def wander(state: State, settings: Settings, dt: float) -> np.ndarray:
     """A slowly turning push, weighted, of the max acceleration: smooth noise in time, a knot each 1 / rate seconds, (N, 3)."""
     time = state.step * dt * settings.wander_rate
-    knot, blend = int(np.floor(time)), smoothstep(np.float64(time - np.floor(time)))
+    knot, blend = int(np.floor(time)), smoothstep(np.asarray(time - np.floor(time)))
     key = np.full(len(state), settings.seed, np.int64).view(np.uint64)
     boid = np.arange(len(state), dtype=np.uint64)
     axes = (Purpose.WANDER_X, Purpose.WANDER_Y, Purpose.WANDER_Z)
-    ends = [np.stack([uniform(key, boid, np.uint64(at), np.uint64(axis)) for axis in axes], axis=1) for at in (knot, knot + 1)]
+    ends = [
+        np.stack([uniform(key, boid, np.uint64(at), np.uint64(axis)) for axis in axes], axis=1)
+        for at in (knot, knot + 1)
+    ]
     push = 2.0 * (ends[0] * (1.0 - blend) + ends[1] * blend) - 1.0
     scale = settings.max_acceleration if settings.acceleration in ("BOUNDED", "UNBOUNDED") else 1.0
     return settings.wander * scale * push
@@ -265,7 +280,9 @@ def with_speed_limits(velocity: np.ndarray, before: np.ndarray, settings: Settin
     heading = unit(velocity)
     heading = np.where(speed[:, None] > 0, heading, unit(before))
     heading[(speed == 0) & (length(before) == 0)] = (0.0, 1.0, 0.0)
-    return np.where(((speed >= least) & (speed <= most))[:, None], velocity, heading * np.clip(speed, least, most)[:, None])
+    return np.where(
+        ((speed >= least) & (speed <= most))[:, None], velocity, heading * np.clip(speed, least, most)[:, None]
+    )
 
 
 class Stepper:
@@ -278,15 +295,25 @@ class Stepper:
 
     def settle(self, state: State, effectors: Effectors) -> State:
         """Turns every boid along its velocity, and frees those that start inside an obstacle."""
-        position, velocity = avoidance.resolve(state.position, state.position, state.velocity, effectors, self.settings, 0.0)
-        return replace(state, position=position, velocity=velocity, rotation=orientation.settle(velocity, state.rotation, effectors.up))
+        position, velocity = avoidance.resolve(
+            state.position, state.position, state.velocity, effectors, self.settings, 0.0
+        )
+        return replace(
+            state,
+            position=position,
+            velocity=velocity,
+            rotation=orientation.settle(velocity, state.rotation, effectors.up),
+        )
 
     def step(self, state: State, effectors: Effectors, dt: float) -> State:
         """The flock `dt` seconds later; effectors hold the step's begin and end."""
         if not len(state):
             return replace(state, step=state.step + 1)
         settings, traits = self.settings, self.traits
-        flown = replace(state, **{name: np.asarray(getattr(state, name), float) for name in ("position", "velocity", "rotation", "flap")})
+        position, velocity, rotation, flap = (
+            np.asarray(array, float) for array in (state.position, state.velocity, state.rotation, state.flap)
+        )
+        flown = replace(state, position=position, velocity=velocity, rotation=rotation, flap=flap)
         velocity = self._accelerated(flown, effectors, dt)
         velocity = avoidance.steer(flown.position, velocity, effectors, settings, dt)
         if settings.plane:
@@ -304,7 +331,12 @@ class Stepper:
     def _accelerated(self, state: State, effectors: Effectors, dt: float) -> np.ndarray:
         settings, traits = self.settings, self.traits
         rules = steers(state, settings, traits, gather(state, settings))
-        parts = [*rules.values(), goals(state, settings, traits, effectors), wander(state, settings, dt), level(state, settings, effectors)]
+        parts = [
+            *rules.values(),
+            goals(state, settings, traits, effectors),
+            wander(state, settings, dt),
+            level(state, settings, effectors),
+        ]
         acceleration = bounded(blend(parts, settings), settings)
         velocity = (state.velocity + acceleration * dt) / (1.0 + settings.drag * dt)
         return with_speed_limits(velocity, state.velocity, settings, traits)

@@ -78,7 +78,10 @@ def spawn(settings: Settings, dtype: Any = np.float32) -> State:
     rotation = np.zeros((count, 4))
     rotation[:, 0] = 1.0
     flap = stream(settings.seed, count, 0, Purpose.PHASE)
-    return State(*(np.ascontiguousarray(array, dtype) for array in (place, velocity, rotation, flap)))
+    place, velocity, rotation, flap = (
+        np.ascontiguousarray(array, dtype) for array in (place, velocity, rotation, flap)
+    )
+    return State(place, velocity, rotation, flap)
 
 
 def _in_box(settings: Settings, unit: list[np.ndarray]) -> np.ndarray:

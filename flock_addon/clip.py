@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import bpy
 import numpy as np
@@ -91,7 +91,7 @@ class ClipArrays:
     def scratch(cls, path: str | Path, frames: int, count: int) -> Self:
         """Arrays in a memory-mapped file, which is made when it is not there, and kept as it is when it is."""
         size = max(1, frames * count * sum(_WIDTHS.values()))
-        mode = "r+" if Path(path).exists() and Path(path).stat().st_size == 4 * size else "w+"
+        mode: Literal["r+", "w+"] = "r+" if Path(path).exists() and Path(path).stat().st_size == 4 * size else "w+"
         return cls._cut(np.memmap(path, np.float32, mode, shape=(size,)), frames, count)
 
     @classmethod

@@ -34,9 +34,9 @@ def new_bird(name: str = "Bird") -> bpy.types.Object:
     feathers = _material("Bird Feathers", (0.055, 0.085, 0.16, 1.0))
     belly = _material("Bird Belly", (0.75, 0.70, 0.62, 1.0))
     beak = _material("Bird Beak", (0.85, 0.38, 0.06, 1.0))
-    body = bpy.data.objects.new(name, _mesh(name, *_body(), (feathers, belly, beak)))
+    body = bpy.data.objects.new(name, _mesh(name, (feathers, belly, beak), *_body()))
     for side, label, key in ((-1.0, "Left Wing", LEFT), (1.0, "Right Wing", RIGHT)):
-        wing = bpy.data.objects.new(f"{name} {label}", _mesh(f"{name} {label}", *_wing(side), (feathers, belly, beak)))
+        wing = bpy.data.objects.new(f"{name} {label}", _mesh(f"{name} {label}", (feathers, belly, beak), *_wing(side)))
         wing.parent = body
         wing.location = (side * 0.06, 0.10, 0.035)
         body[key] = wing
@@ -63,7 +63,7 @@ def _material(name: str, colour: tuple[float, float, float, float]) -> bpy.types
     return material
 
 
-def _mesh(name, vertices, faces, slots, materials) -> bpy.types.Mesh:
+def _mesh(name, materials, vertices, faces, slots) -> bpy.types.Mesh:
     mesh = bpy.data.meshes.new(name)
     mesh.from_pydata(vertices, [], faces)
     for material in materials:

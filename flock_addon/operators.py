@@ -241,7 +241,7 @@ class FLOCK_OT_repulsor_add(bpy.types.Operator):
         own = flock.flock
         if own.repulsors is None:
             own.repulsors = _collection(f"{flock.name} Repulsors", flock.users_collection[0])
-        size = 5.0 * own.body_length * max(flock.matrix_world.to_scale())
+        size = 5.0 * own.body_length * max(tuple(flock.matrix_world.to_scale()))
         empty = _new_empty(f"{flock.name} Repulsor", own.repulsors, flock, (0.0, 0.0, 0.0), "SPHERE", size)
         empty.location = context.scene.cursor.location
         own.active_repulsor = list(own.repulsors.objects).index(empty)

@@ -4,11 +4,15 @@
 
 import numpy as np
 import pytest
+
 from core import Attractors, Effectors, FlockError, attractor, spheres
 
 
 def moving():
-    return Effectors(attractors=attractor([(0, 0, 0), (1, 0, 0), (2, 0, 0)]), spheres=spheres(np.zeros((3, 1, 3)), [[1.0], [2.0], [3.0]]))
+    return Effectors(
+        attractors=attractor([(0, 0, 0), (1, 0, 0), (2, 0, 0)]),
+        spheres=spheres(np.zeros((3, 1, 3)), [[1.0], [2.0], [3.0]]),
+    )
 
 
 def test_a_step_sees_its_begin_and_its_end():
@@ -27,7 +31,12 @@ def test_what_rests_has_one_sample():
     assert step.spheres.centre.shape == (2, 2, 3) and (step.spheres.strength == 1).all()
 
 
-BAD = [spheres([[0, 0, 0]], np.nan), spheres([[0, 0, 0]], np.inf), spheres([[np.inf, 0, 0]], 1), attractor((np.nan, 0, 0))]
+BAD = [
+    spheres([[0, 0, 0]], np.nan),
+    spheres([[0, 0, 0]], np.inf),
+    spheres([[np.inf, 0, 0]], 1),
+    attractor((np.nan, 0, 0)),
+]
 
 
 @pytest.mark.parametrize("group", BAD)

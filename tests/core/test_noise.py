@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+
 from core.noise import Purpose, mix, stream
 
 
@@ -28,7 +29,9 @@ def test_numbers_are_uniform_and_exact_in_float32():
     assert ((counts - 10_000) ** 2 / 10_000).sum() < 43.8
 
 
-@pytest.mark.parametrize("other", [(2, 0, Purpose.SPAWN_X), (1, 1, Purpose.SPAWN_X), (1, 0, Purpose.SPAWN_Y), (-1, 0, Purpose.SPAWN_X)])
+@pytest.mark.parametrize(
+    "other", [(2, 0, Purpose.SPAWN_X), (1, 1, Purpose.SPAWN_X), (1, 0, Purpose.SPAWN_Y), (-1, 0, Purpose.SPAWN_X)]
+)
 def test_another_seed_step_or_purpose_is_another_stream(other):
     numbers, others = stream(1, 50_000, 0, Purpose.SPAWN_X), stream(other[0], 50_000, *other[1:])
     # the standard error of the correlation of independent streams is 1 / sqrt(50,000) = 0.0045

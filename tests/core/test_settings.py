@@ -7,12 +7,15 @@ import math
 from dataclasses import fields, replace
 
 import pytest
+
 from core import FlockError, Rule, Settings
 from core.settings import CHOICES, RULES, VERSION
 
 
 def test_settings_survive_the_way_to_a_dict_and_back():
-    settings = Settings(count=7, separation=Rule(2.0, 3.0, steer="RAW"), max_turn_rate=math.inf, space_size=(1.0, 2.0, 3.0))
+    settings = Settings(
+        count=7, separation=Rule(2.0, 3.0, steer="RAW"), max_turn_rate=math.inf, space_size=(1.0, 2.0, 3.0)
+    )
     assert Settings.from_dict(settings.to_dict()) == settings
 
 
@@ -36,7 +39,11 @@ def test_an_unknown_setting_is_named(data):
         Settings.from_dict(data)
 
 
-NUMBERS = [entry.name for entry in fields(Settings) if isinstance(getattr(Settings(), entry.name), (int, float)) and entry.name != "plane"]
+NUMBERS = [
+    entry.name
+    for entry in fields(Settings)
+    if isinstance(getattr(Settings(), entry.name), (int, float)) and entry.name != "plane"
+]
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -85,5 +92,9 @@ def test_scaling_multiplies_lengths_and_speeds_and_leaves_times_angles_and_weigh
     assert settings.max_speed == 3.0 * plain.max_speed
     assert settings.max_acceleration == 3.0 * plain.max_acceleration
     assert settings.space_size == tuple(3.0 * side for side in plain.space_size)
-    assert (settings.look_ahead, settings.max_climb, settings.wander) == (plain.look_ahead, plain.max_climb, plain.wander)
+    assert (settings.look_ahead, settings.max_climb, settings.wander) == (
+        plain.look_ahead,
+        plain.max_climb,
+        plain.wander,
+    )
     assert math.isinf(replace(plain, max_turn_rate=math.inf).scaled(3.0).max_turn_rate)

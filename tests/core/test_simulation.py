@@ -7,10 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from core import Cancelled, Effectors, FlockError, Settings, Simulation, attractor
 
 SETTINGS = Settings(count=60, pre_roll=0.5)
-ENGINES = ["REFERENCE", pytest.param("NUMBA", marks=pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="numba is not here"))]
+ENGINES = [
+    "REFERENCE",
+    pytest.param("NUMBA", marks=pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="numba is not here")),
+]
 engines = pytest.mark.parametrize("engine", ENGINES)
 
 
@@ -55,7 +59,9 @@ def test_cancel_is_asked_before_every_step(engine):
 
 @engines
 def test_pre_roll_makes_frame_one_a_flight_of_that_time(engine):
-    settled, spawned = (next(iter(Simulation(replace(SETTINGS, pre_roll=time), engine=engine))).state for time in (0.5, 0.0))
+    settled, spawned = (
+        next(iter(Simulation(replace(SETTINGS, pre_roll=time), engine=engine))).state for time in (0.5, 0.0)
+    )
     moved = np.linalg.norm(settled.position - spawned.position, axis=1)
     # every boid flies between its own least and greatest speed, each varied by a tenth
     assert moved.max() <= 0.5 * SETTINGS.max_speed * 1.1 * 1.001 and np.median(moved) >= 0.5 * SETTINGS.min_speed * 0.9
@@ -64,7 +70,17 @@ def test_pre_roll_makes_frame_one_a_flight_of_that_time(engine):
 @engines
 @pytest.mark.parametrize("fps", [23.976, 24.0, 25.0, 30.0, 60.0])
 def test_speeds_are_per_second_at_any_frame_rate(engine, fps):
-    settings = replace(SETTINGS, count=1, min_speed=4.0, cruise_speed=4.0, max_speed=4.0, initial_speed=4.0, speed_variation=0.0, wander=0.0, pre_roll=0.0)
+    settings = replace(
+        SETTINGS,
+        count=1,
+        min_speed=4.0,
+        cruise_speed=4.0,
+        max_speed=4.0,
+        initial_speed=4.0,
+        speed_variation=0.0,
+        wander=0.0,
+        pre_roll=0.0,
+    )
     frames = list(Simulation(settings, fps=fps, frames=11, engine=engine))
     flown = np.linalg.norm(frames[-1].state.position - frames[0].state.position)
     assert flown == pytest.approx(4.0 * 10 / fps, rel=1e-4)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from core import Settings, Traits, spawn
 
 BALL = Settings(count=4000, spacing=2.0)
@@ -51,7 +52,9 @@ def test_the_seed_decides():
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_tiny_flocks(count):
     state = spawn(replace(BALL, count=count))
-    assert state.position.shape == (count, 3) and state.rotation.shape == (count, 4) and np.isfinite(state.position).all()
+    assert (
+        state.position.shape == (count, 3) and state.rotation.shape == (count, 4) and np.isfinite(state.position).all()
+    )
 
 
 def test_traits_vary_around_one_within_their_share():
