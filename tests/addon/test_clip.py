@@ -177,6 +177,7 @@ def test_header_record_and_damage_read_no_attribute(clip, saved):
     mesh = clip.move_to_sidecar(mesh)
     shown(mesh)
     bpy.ops.wm.save_mainfile()
+    assert saved.stat().st_size < 2e6 < 4e7 < Path(bpy.path.abspath(mesh.library.filepath)).stat().st_size
     bpy.ops.wm.open_mainfile(filepath=str(saved))
     mesh = bpy.context.scene.objects["Flock"].data
     before = _resident()

@@ -489,6 +489,131 @@ def test_without_the_add_on_it_plays_the_same_matrices(flock, tmp_path):
     assert "arning" not in result.stdout + result.stderr
 
 
+# -- life in a scene ------------------------------------------------------------------------------------------------
+
+
+def looks(item, frames=(1, 3.25, 6)):
+    """All instance matrices at those frames."""
+    seen = []
+    for frame in frames:
+        go_to(frame)
+        seen += [matrix for _, matrix in instances(item)]
+    return np.array(seen)
+
+
+def test_a_clip_beside_the_file_plays_as_the_one_in_it(flock, tmp_path):
+    item = show(flock, flight(flock))
+    dress(flock, item)
+    expected = looks(item)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    flock.clip.move_to_sidecar(item.data)
+    np.testing.assert_array_equal(looks(item), expected)
+    bpy.ops.wm.save_mainfile()
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    item = bpy.data.objects["Flock"]
+    assert item.data.library
+    np.testing.assert_array_equal(looks(item), expected)
+    flock.clip.move_to_file(item.data)
+    np.testing.assert_array_equal(looks(item), expected)
+
+
+@pytest.fixture
+def library(flock, tmp_path):
+    """A file with a flock in the collection 'Birds', its clip beside it, and what it looks like."""
+    item = show(flock, flight(flock))
+    dress(flock, item)
+    expected = looks(item)
+    birds = bpy.data.collections.new("Birds")
+    bpy.context.scene.collection.children.link(birds)
+    bpy.context.scene.collection.objects.unlink(item)
+    birds.objects.link(item)
+    folder = tmp_path / "assets"
+    folder.mkdir()
+    path = str(folder / "birds.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    flock.clip.move_to_sidecar(item.data)
+    bpy.ops.wm.save_mainfile()
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    with bpy.data.libraries.load(path, link=True, relative=True) as (_, target):
+        target.collections = ["Birds"]
+    return target.collections[0], expected
+
+
+def reopened(tmp_path):
+    bpy.ops.wm.save_mainfile()
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+
+
+def test_a_linked_flock_plays(library, tmp_path):
+    birds, expected = library
+    bpy.context.scene.collection.children.link(birds)
+    np.testing.assert_array_equal(looks(birds.objects[0]), expected)
+    reopened(tmp_path)
+    np.testing.assert_array_equal(looks(bpy.data.objects["Flock"]), expected)
+
+
+def test_a_collection_instance_plays_where_it_stands(library):
+    birds, expected = library
+    empty = bpy.data.objects.new("Instance", None)
+    empty.instance_type, empty.instance_collection = "COLLECTION", birds
+    empty.location = (0, 0, 50)
+    bpy.context.scene.collection.objects.link(empty)
+    go_to(1)
+    graph = bpy.context.evaluated_depsgraph_get()
+    entries = (entry for entry in graph.object_instances if entry.object.name.startswith("Bird"))
+    seen = np.array([np.array(entry.matrix_world) for entry in entries])
+    assert len(seen) == 15
+    np.testing.assert_allclose(seen[:, :3, 3], expected[:15, :3, 3] + (0, 0, 50), atol=1e-5)
+
+
+def test_an_override_can_be_moved_and_have_a_clip_of_its_own(flock, library, tmp_path):
+    birds, expected = library
+    bpy.context.scene.collection.children.link(birds)
+    own = birds.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer)
+    item = next(other for other in own.objects if other.type == "MESH")
+    np.testing.assert_array_equal(looks(item), expected)
+    item.location = (0, 0, 10)
+    np.testing.assert_allclose(looks(item)[:, 2, 3], expected[:, 2, 3] + 10, atol=1e-5)
+
+    other = flight(flock, seed=7)
+    item.data = flock.clip.write("Shot", other, flock.clip.Header(5, 6), {})
+    name = item.name
+    reopened(tmp_path)
+    item = next(entry for entry in bpy.data.objects if entry.name == name and entry.override_library)
+    assert item.data.library is None
+    go_to(3)
+    bodies = [matrix[:3, 3] for found, matrix in instances(item) if found == "Bird"]
+    np.testing.assert_allclose(bodies, other.position[2] + (0, 0, 10), atol=1e-5)
+
+
+def test_a_duplicate_plays_the_same_clip(flock):
+    item = show(flock, flight(flock))
+    dress(flock, item)
+    expected = looks(item)
+    twin = item.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    assert twin.data == item.data
+    np.testing.assert_array_equal(looks(twin), expected)
+    twin.data = item.data.copy()
+    assert flock.clip.header(twin.data) == flock.clip.header(item.data)
+    np.testing.assert_array_equal(looks(twin), expected)
+
+
+def test_undo_and_redo_keep_what_plays(flock):
+    item = show(flock, flight(flock))
+    dress(flock, item)
+    expected = looks(item)
+    bpy.ops.ed.undo_push(message="Shown")
+    item.data = flock.clip.write("Other", flight(flock, seed=3), flock.clip.Header(5, 6), {})
+    bpy.ops.ed.undo_push(message="Baked again")
+    changed = looks(bpy.data.objects["Flock"])
+    bpy.ops.ed.undo()
+    np.testing.assert_array_equal(looks(bpy.data.objects["Flock"]), expected)
+    bpy.ops.ed.redo()
+    np.testing.assert_array_equal(looks(bpy.data.objects["Flock"]), changed)
+
+
 # -- out of Blender -------------------------------------------------------------------------------------------------
 
 
