@@ -315,7 +315,7 @@ class Stepper:
         )
         flown = replace(state, position=position, velocity=velocity, rotation=rotation, flap=flap)
         velocity = self._accelerated(flown, effectors, dt)
-        velocity = avoidance.steer(flown.position, flown.velocity, velocity, effectors, settings, dt)
+        velocity = avoidance.steer(flown.position, velocity, effectors, settings, dt)
         if settings.plane:
             velocity[:, 2] = 0.0
         resting = state.step * dt < traits.release
