@@ -149,6 +149,10 @@ def beat(velocity, acceleration, up, settings: Settings) -> np.ndarray:
     """Wing beats per second, (N,): more in a climb and the harder the boid accelerates, hardly any in a glide."""
     speed = np.maximum(np.sqrt(dot(velocity, velocity)), 1e-9)
     climb = velocity @ up / speed
-    most = settings.max_acceleration if np.isfinite(settings.max_acceleration) and settings.max_acceleration > 0 else np.inf
+    most = (
+        settings.max_acceleration
+        if np.isfinite(settings.max_acceleration) and settings.max_acceleration > 0
+        else np.inf
+    )
     effort = np.minimum(np.sqrt(dot(acceleration, acceleration)) / most, 1.0)
     return settings.beat_rate * np.clip(0.7 + 0.6 * effort + 1.5 * climb, 0.1, 2.0)

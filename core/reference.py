@@ -328,9 +328,13 @@ class Stepper:
         flap = flown.flap + orientation.beat(velocity, acceleration, effectors.up, settings) * dt
         return State(position, velocity, rotation, flap, state.step + 1)
 
+    def gather(self, state: State) -> Sums:
+        """The pair sums: what the numba engine does its own way."""
+        return gather(state, self.settings)
+
     def _accelerated(self, state: State, effectors: Effectors, dt: float) -> np.ndarray:
         settings, traits = self.settings, self.traits
-        rules = steers(state, settings, traits, gather(state, settings))
+        rules = steers(state, settings, traits, self.gather(state))
         parts = [
             *rules.values(),
             goals(state, settings, traits, effectors),

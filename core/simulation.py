@@ -104,6 +104,7 @@ class Simulation:
             state = self._stepper.settle(spawn(self.settings, self._stepper.dtype), self.effectors.at(-1))
             for _ in range(self.pre_roll_steps):
                 state = self._step(state, -1)
+            state = state.stored()
             yield Frame(self.first, state)
             numbers = range(self.first + 1, self.first + self.frames)
         else:
@@ -113,6 +114,7 @@ class Simulation:
             for _ in range(substeps):
                 state = self._step(state, sample)
                 sample += 1
+            state = state.stored()  # the flight goes on from what the clip keeps, so that it can be resumed from it
             yield Frame(number, state)
 
     def _step(self, state: State, sample: int) -> State:

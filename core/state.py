@@ -32,6 +32,11 @@ class State:
     def __len__(self) -> int:
         return len(self.position)
 
+    def stored(self) -> State:
+        """As the clip stores it, in float32."""
+        arrays = (self.position, self.velocity, self.rotation, self.flap)
+        return State(*(np.ascontiguousarray(array, np.float32) for array in arrays), self.step)
+
 
 @dataclass(frozen=True)
 class Traits:

@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The numba engine: the reference's step, with its pair sums found through a hash grid, compiled, on all cores."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+
+from . import hash_grid, reference
+from .settings import RULES, Settings
+from .state import State, Traits
+
+VERSION = numba.__version__
+
+CHUNK = 512
+"""Boids that a thread takes at a time."""
+
+SUMS = 12
+"""For each rule three components and the sum of the weights."""
+
+
+@numba.njit(nogil=True, cache=True)
+def _smoothstep(value):
+    value = min(max(value, 0.0), 1.0)
+    return value * value * (3.0 - 2.0 * value)
+
+
+@numba.njit(nogil=True, cache=True)
+def _edge_weight(distance, reach, smooth):
+    if not distance < reach:
+        return 0.0
+    if not smooth:
+        return 1.0
+    share = distance / reach
+    return (1.0 - share * share) ** 2
+
+
+@numba.njit(nogil=True, cache=True)
+def _view_weight(cosine, edge, smooth):
+    """`edge` is the cosine of half the view; below -1 it is a view all round."""
+    if edge < -1.0:
+        return 1.0
+    if smooth:
+        return _smoothstep((cosine - edge) / reference.VIEW_BAND)
+    return 1.0 if cosine > edge else 0.0
+
+
+@numba.njit(nogil=True, cache=True)
+def _rank(keys, indices, found, distance, boid, most):
+    """Insertion into the sorted list of the nearest, ties by index; its new length."""
+    if found == most and (distance, boid) >= (keys[most - 1], indices[most - 1]):
+        return found
+    place = min(found, most - 1)
+    while place > 0 and (distance, boid) < (keys[place - 1], indices[place - 1]):
+        keys[place], indices[place] = keys[place - 1], indices[place - 1]
+        place -= 1
+    keys[place], indices[place] = distance, boid
+    return min(found + 1, most)
+
+
+@numba.njit(nogil=True, cache=True)
+def gather_range(begin, end, grid, position, velocity, heading, aligned, rules, views, widest, box, falloff, neighbours, smooth,
+                 exclusive, nearest_only, direction, out):  # fmt: skip
+    """Pair sums of the boids `order[begin:end]` into their rows of `out`, float64 (N, 12).
+
+    `rules` is float64 (3, 2), radius and inner radius; `views` float64 (3,), the cosines of half the fields of view; `box` float64 (3,), the period
+    of space or 0; `falloff` the power of the distance. Only boids within the largest radius can count.
+    """
+    order, table, cells, size = grid
+    reach = max(rules[0, 0], rules[1, 0], rules[2, 0])
+    candidates = np.empty(len(order), np.int64)
+    most = neighbours + 1 if neighbours else 1
+    keys, indices = np.empty(most), np.empty(most, np.int64)
+    for place in range(begin, end):
+        boid = order[place]
+        found = hash_grid.within(boid, reach, position, box, order, table, cells, size, candidates)
+        resting = velocity[boid, 0] == 0.0 and velocity[boid, 1] == 0.0 and velocity[boid, 2] == 0.0
+        ranked = 0
+        cut, last, last_index = np.inf, np.inf, np.int64(2**62)
+        if neighbours:
+            for index in range(found):
+                other = candidates[index]
+                offset, distance, cosine = _look(boid, other, position, heading, box, resting)
+                if smooth or _view_weight(cosine, widest, False) > 0.0:
+                    ranked = _rank(keys, indices, ranked, distance, other, most)
+            if ranked > neighbours:
+                last, last_index = keys[neighbours - 1], indices[neighbours - 1]
+                cut = keys[neighbours] if smooth else np.inf
+        best, best_index, best_away = np.inf, np.int64(-1), (0.0, 0.0, 0.0)
+        sums = out[boid]
+        for index in range(found):
+            other = candidates[index]
+            offset, distance, cosine = _look(boid, other, position, heading, box, resting)
+            if (distance, other) > (last, last_index):
+                continue
+            inverse = 1.0 / distance if distance > 0.0 else 0.0
+            for rule in range(3):
+                if distance < rules[rule, 1]:
+                    continue
+                if exclusive and ((rule > 0 and distance < rules[0, 0]) or (rule == 2 and distance < rules[1, 0])):
+                    continue
+                weight = _edge_weight(distance, min(rules[rule, 0], cut), smooth) * _view_weight(
+                    cosine, views[rule], smooth
+                )
+                if weight == 0.0:
+                    continue
+                if rule == 0:
+                    scale = -weight * inverse * (distance**falloff if distance > 0.0 else 0.0)
+                    away = (offset[0] * scale, offset[1] * scale, offset[2] * scale)
+                    if nearest_only:
+                        if (distance, other) < (best, best_index) or best_index < 0:
+                            best, best_index, best_away = distance, other, away
+                            sums[3] = weight
+                        continue
+                    sums[0] += away[0]
+                    sums[1] += away[1]
+                    sums[2] += away[2]
+                    sums[3] += weight
+                elif rule == 1:
+                    sums[4] += weight * aligned[other, 0]
+                    sums[5] += weight * aligned[other, 1]
+                    sums[6] += weight * aligned[other, 2]
+                    sums[7] += weight
+                else:
+                    scale = weight * (inverse if direction else 1.0)
+                    sums[8] += scale * offset[0]
+                    sums[9] += scale * offset[1]
+                    sums[10] += scale * offset[2]
+                    sums[11] += weight
+        if nearest_only:
+            sums[0], sums[1], sums[2] = best_away
+
+
+@numba.njit(nogil=True, cache=True)
+def _look(boid, other, position, heading, box, resting):
+    """Offset, distance and cosine of the angle from the heading; a boid at rest sees all round."""
+    x = hash_grid.wrapped(position[other, 0] - position[boid, 0], box[0])
+    y = hash_grid.wrapped(position[other, 1] - position[boid, 1], box[1])
+    z = hash_grid.wrapped(position[other, 2] - position[boid, 2], box[2])
+    distance = np.sqrt(x * x + y * y + z * z)
+    cosine = 1.0
+    if distance > 0.0 and not resting:
+        cosine = (x * heading[boid, 0] + y * heading[boid, 1] + z * heading[boid, 2]) / distance
+    return (x, y, z), distance, cosine
+
+
+class Stepper(reference.Stepper):
+    """The reference's step with compiled pair sums. The bits do not depend on the number of threads: each boid gathers by itself."""
+
+    def __init__(self, settings: Settings, traits: Traits, threads: int | None = None) -> None:
+        super().__init__(settings, traits)
+        self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+
+    def gather(self, state: State) -> reference.Sums:
+        """As `reference.gather`."""
+        settings, count = self.settings, len(state)
+        rules = [getattr(settings, name) for name in RULES]
+        periodic = settings.space == "BOX" and settings.boundary == "PERIODIC"
+        box = np.array(settings.space_size if periodic else (0.0, 0.0, 0.0))
+        reaches = np.array([(rule.radius, rule.inner_radius) for rule in rules])
+        views = np.array([_view_edge(rule.field_of_view) for rule in rules])
+        heading = reference.unit(state.velocity)
+        aligned = heading if settings.alignment_of == "HEADING" else state.velocity
+        grid = hash_grid.build(state.position, max(float(reaches[:, 0].max()), 1e-6), box)
+        out = np.zeros((count, SUMS))
+        power = {"CONSTANT": 0, "NEAREST": 0, "INVERSE": -1, "INVERSE_SQUARE": -2, "CENTROID": 1}[settings.falloff]
+        choices = (box, power, settings.neighbours, settings.edge == "SMOOTH", settings.zones != "OVERLAPPING",
+                   settings.falloff == "NEAREST", settings.cohesion_of == "DIRECTION", out)  # fmt: skip
+        widest = _view_edge(reference.widest_view(settings))
+        jobs = [
+            self._pool.submit(gather_range, begin, min(begin + CHUNK, count), grid, state.position, state.velocity, heading, aligned,
+                              reaches, views, widest, *choices)
+            for begin in range(0, count, CHUNK)
+        ]  # fmt: skip
+        for job in jobs:
+            job.result()
+        return self._sums(out, aligned)
+
+    def _sums(self, out: np.ndarray, aligned: np.ndarray) -> reference.Sums:
+        sums = reference.Sums(len(out))
+        for index, name in enumerate(RULES):
+            sums.vector[name] = out[:, 4 * index : 4 * index + 3].copy()
+            sums.weight[name] = out[:, 4 * index + 3].copy()
+        if self.settings.alignment.count_self:
+            sums.vector["alignment"] += aligned
+            sums.weight["alignment"] += 1.0
+        return sums
+
+
+def _view_edge(field_of_view: float) -> float:
+    return -2.0 if field_of_view >= 2 * np.pi else float(np.cos(field_of_view / 2))
