@@ -220,7 +220,7 @@ class Box(Flat):
     def exit(self, points, direction, gap):
         inner, half, axes = self.local(points, 1.0)
         ahead = np.einsum("nij,nj->ni", axes, direction)
-        left = half + gap - np.where(ahead < 0, -1.0, 1.0) * inner
+        left = half + gap[:, None] - np.where(ahead < 0, -1.0, 1.0) * inner
         return np.divide(left, np.abs(ahead), out=np.full_like(left, np.inf), where=np.abs(ahead) > 1e-9).min(axis=1)
 
 

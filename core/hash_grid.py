@@ -90,7 +90,7 @@ def within(boid, reach, position, box, order, table, cells, size, found):
 def _steps(number):
     """The cells to visit along one axis, each once, also where a periodic box is narrower than three."""
     if number == 1:
-        return range(0, 1)
+        return range(1)
     if number == 2:
-        return range(0, 2)
+        return range(2)
     return range(-1, 2)

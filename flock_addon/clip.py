@@ -408,6 +408,23 @@ def unused_files() -> list[Path]:
     return [path for path in _sidecars(folder) if path.resolve() not in used]
 
 
+def remove_unused_files() -> dict[Path, int]:
+    """Deletes what `unused_files` lists, and nothing else. Returns the bytes of each file that went.
+
+    Raises:
+        FlockError: a file cannot be deleted; those before it are gone.
+    """
+    gone = {}
+    for path in unused_files():
+        size = path.stat().st_size
+        try:
+            path.unlink()
+        except OSError as error:
+            raise FlockError(f"The file {path} cannot be deleted: {error}. Delete it by hand") from error
+        gone[path] = size
+    return gone
+
+
 def _sidecars(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.glob("*.blend")):
         if _OURS.fullmatch(path.name) and _holds_one_clip(path):

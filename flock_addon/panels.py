@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import bpy
 
-from . import bake, compat, nodes, operators, properties
+from . import bake, clip_operators, compat, nodes, operators, properties
 
 _BLENDER_LIST_ROWS = 3
 
@@ -80,6 +80,25 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
         if baked:
             row.operator(operators.FLOCK_OT_free.bl_idname, text="Free", icon="X")
         _draw_state(layout.column(align=True), flock, scene)
+
+
+class FLOCK_PT_clip(_FlockPanel, bpy.types.Panel):
+    bl_label = "Clip"
+
+    def draw_flock(self, layout, flock, scene) -> None:
+        modifier = nodes.find_modifier(flock)
+        if modifier is not None:
+            column = layout.column(align=True)
+            for name in ("Speed", "Time Offset", "Move First Frame", "First Frame"):
+                owner, key = compat.input_path(modifier, name)
+                column.prop(owner, key, text=name)
+        column = layout.column(align=True)
+        if clip_operators.lost_clip(flock):
+            column.operator(clip_operators.FLOCK_OT_clip_reclaim.bl_idname, icon="LOOP_BACK")
+        column.operator(clip_operators.FLOCK_OT_clip_to_sidecar.bl_idname, icon="EXPORT")
+        column.operator(clip_operators.FLOCK_OT_clip_to_file.bl_idname, icon="IMPORT")
+        column.operator(clip_operators.FLOCK_OT_clips_remove_unused.bl_idname, icon="TRASH")
+        layout.operator(clip_operators.FLOCK_OT_export_points.bl_idname, icon="POINTCLOUD_DATA")
 
 
 def _draw_range(layout: bpy.types.UILayout, own: properties.FLOCK_PG_flock, scene: bpy.types.Scene) -> None:
@@ -287,6 +306,7 @@ _classes = (
     FLOCK_UL_repulsors,
     FLOCK_PT_flock,
     FLOCK_PT_bake,
+    FLOCK_PT_clip,
     FLOCK_PT_spawn,
     FLOCK_PT_target,
     FLOCK_PT_repulsors,

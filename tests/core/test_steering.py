@@ -9,10 +9,11 @@ import pytest
 
 pytest.importorskip("numba")
 
-from core import Effectors, Rule, Settings, Simulation, State, Traits, attractor, reference, spawn, spheres, steering
-from core.settings import CHOICES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from core import Effectors, Rule, Settings, Simulation, State, Traits, attractor, reference, spawn, spheres, steering
+from core.settings import CHOICES
 
 FLOCK = Settings(count=200)
 LOOK = (0.0, 20.0, 0.0)
