@@ -67,8 +67,8 @@ def gather_range(begin, end, grid, position, velocity, heading, aligned, rules, 
                  exclusive, nearest_only, direction, out):  # fmt: skip
     """Pair sums of the boids `order[begin:end]` into their rows of `out`, float64 (N, 12).
 
-    `rules` is float64 (3, 2), radius and inner radius; `views` float64 (3,), the cosines of half the fields of view; `box` float64 (3,), the period
-    of space or 0; `falloff` the power of the distance. Only boids within the largest radius can count.
+    `rules` is float64 (3, 2), radius and inner radius; `views` float64 (3,), the cosines of half the fields of view;
+    `box` float64 (3,), the period of space or 0; `falloff` the power of the distance. Only boids within the largest radius can count.
     """
     order, table, cells, size = grid
     reach = max(rules[0, 0], rules[1, 0], rules[2, 0])
