@@ -25,6 +25,11 @@ def install(path):
     bpy.ops.extensions.package_install_files(filepath=str(path), repo="user_default", enable_on_install=True)
     return MODULE in bpy.context.preferences.addons
 
+def enable():
+    """Enable what an earlier process installed: Blender as a module reads no preferences."""
+    addon_utils.extensions_refresh()
+    addon_utils.enable(MODULE, default_set=True)
+
 def uninstall(name="flock"):
     repos = [repo.module for repo in bpy.context.preferences.extensions.repos]
     bpy.ops.extensions.package_uninstall(repo_index=repos.index("user_default"), pkg_id=name)

@@ -93,7 +93,7 @@ def test_it_bakes_from_a_folder_that_cannot_be_written(installed):
             path.chmod(path.stat().st_mode & ~0o222)
     try:
         told = blender(
-            BAKE + 'answer(**record(flock) | {"enabled": MODULE in bpy.context.preferences.addons})',
+            "enable()" + BAKE + 'answer(**record(flock) | {"enabled": MODULE in bpy.context.preferences.addons})',
             installed,
             within=read_only,
         )
@@ -106,10 +106,10 @@ def test_it_bakes_from_a_folder_that_cannot_be_written(installed):
 
 def test_a_second_process_does_not_compile_again(installed):
     folder = installed / "extensions" / ".user" / "user_default" / "flock"
-    blender(BAKE + "answer()", installed)
+    blender("enable()" + BAKE + "answer()", installed)
     compiled = {name: stamp for name, stamp in files(folder).items() if name.endswith((".nbi", ".nbc"))}
     assert compiled
-    blender(BAKE + "answer()", installed)
+    blender("enable()" + BAKE + "answer()", installed)
     assert {name: stamp for name, stamp in files(folder).items() if name.endswith((".nbi", ".nbc"))} == compiled
 
 
@@ -229,6 +229,7 @@ def test_a_clip_of_an_older_blender_plays(installed, tmp_path, older):
     )
     told = blender(script, tmp_path / "older", ZIP, saved, python=PYTHONS[older])
     script = """
+enable()
 bpy.ops.wm.open_mainfile(filepath=sys.argv[1])
 seen = matrices(1, 3, 10)
 flock = next(item for item in bpy.data.objects if item.flock.is_flock)
