@@ -347,7 +347,8 @@ def replace_clip(flock: bpy.types.Object, new: bpy.types.Mesh) -> None:
         bpy.data.meshes.remove(old)
         if library:
             clip.release(library)
-    new.name = _clip_name(flock)
+    if new.library is None and new.users == 1:
+        new.name = _clip_name(flock)
     modifier = nodes.attach(flock)
     compat.set_input(modifier, "Seed", flock.flock.seed)
 

@@ -354,12 +354,15 @@ def sidecar_path(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> Path
     Raises:
         FlockError: the .blend was never saved.
     """
-    if folder is None:
-        folder = sidecar_folder()
-    head, known = header(mesh), record(mesh)
-    content = json.dumps([asdict(head) if head else {}, known], sort_keys=True)
     name = bpy.path.clean_name(mesh.name) or "Flock"
-    return Path(folder) / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}.blend"
+    return Path(folder or sidecar_folder()) / f"{name}-{_file_hash(mesh)}.blend"
+
+
+def _file_hash(mesh: bpy.types.Mesh) -> str:
+    """12 hexadecimal digits for header and record, and so for the content, whose own hash is in the record."""
+    head = header(mesh)
+    content = json.dumps([asdict(head) if head else {}, record(mesh)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
 def sidecar_folder() -> Path:
@@ -440,6 +443,33 @@ def _holds_one_clip(path: Path) -> bool:
 
 
 def clips_without_users() -> list[bpy.types.Mesh]:
-    """Clips in this file that no object shows, for instance after Convert to Mesh: they can be given back to their flock."""
+    """Clips in this file that no object shows: they can be given back to their flock."""
     shown = {item.data for item in bpy.data.objects}
     return [mesh for mesh in bpy.data.meshes if is_clip(mesh) and mesh not in shown]
+
+
+def way_back(mesh: bpy.types.Mesh) -> bpy.types.Mesh | Path | None:
+    """For a damaged clip, where it still is as it was: another mesh, or the side-car from which it came.
+
+    Edit Mode destroys a clip in the file, and Convert leaves an empty mesh; both leave the record, by which it is found.
+    """
+    if damage(mesh) is None:
+        return None
+    head, known = header(mesh), record(mesh)
+    for other in bpy.data.meshes:
+        if other != mesh and (header(other), record(other)) == (head, known) and not (damage(other) or missing(other)):
+            return other
+    folder = sidecar_folder() if bpy.data.filepath else None
+    return next(iter(sorted(folder.glob(f"*-{_file_hash(mesh)}.blend"))), None) if folder else None
+
+
+def recover(mesh: bpy.types.Mesh) -> bpy.types.Mesh:
+    """The damaged clip as it was.
+
+    Raises:
+        FlockError: it is nowhere to be found.
+    """
+    found = way_back(mesh)
+    if found is None:
+        raise FlockError(f"There is no other copy of the clip '{mesh.name}': undo the edit, or bake again")
+    return _link(found) if isinstance(found, Path) else found

@@ -93,7 +93,7 @@ class FLOCK_PT_clip(_FlockPanel, bpy.types.Panel):
                 owner, key = compat.input_path(modifier, name)
                 column.prop(owner, key, text=name)
         column = layout.column(align=True)
-        if clip_operators.lost_clip(flock):
+        if clip_operators.can_reclaim(flock):
             column.operator(clip_operators.FLOCK_OT_clip_reclaim.bl_idname, icon="LOOP_BACK")
         column.operator(clip_operators.FLOCK_OT_clip_to_sidecar.bl_idname, icon="EXPORT")
         column.operator(clip_operators.FLOCK_OT_clip_to_file.bl_idname, icon="IMPORT")

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user can do with a clip once it is baked: move it, tidy up after it, take it out of Blender, get it back."""
+
+from __future__ import annotations
+
+import bpy
+
+from ..core.settings import FlockError
+from . import bake, clip, nodes, properties
+
+
+def _idle_flock(context: bpy.types.Context) -> bpy.types.Object | None:
+    """The flock at hand, unless it is being baked."""
+    flock = properties.find_flock(context)
+    return flock if flock is not None and flock.session_uid not in bake.running else None
+
+
+def can_reclaim(flock: bpy.types.Object) -> bool:
+    """Whether the flock's clip is damaged or gone, and is still to be had."""
+    return bool(clip.way_back(flock.data) or _lost_clip(flock))
+
+
+def _lost_clip(flock: bpy.types.Object) -> bpy.types.Mesh | None:
+    """The clip that this flock no longer shows: the one named after it, or the only one there is."""
+    if clip.is_clip(flock.data):
+        return None
+    lost = [mesh for mesh in clip.clips_without_users() if clip.record(mesh).get("kind") == bake.BAKE]
+    own = [mesh for mesh in lost if mesh.name.startswith(flock.name)]
+    return next(iter(own or lost), None)
+
+
+class _ClipOperator(bpy.types.Operator):
+    """Works on the clip of the flock at hand; a `FlockError` is shown and changes nothing."""
+
+    bl_options = {"REGISTER", "UNDO"}
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        try:
+            self.work(context, _idle_flock(context))
+        except FlockError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return {"FINISHED"}
+
+
+class FLOCK_OT_clip_to_sidecar(_ClipOperator):
+    """Move the clip into a file of its own beside this one, for all who show it"""
+
+    bl_idname = "flock.clip_to_sidecar"
+    bl_label = "Move to Side-Car"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = _idle_flock(context)
+        return flock is not None and bake.is_baked(flock) and not clip.is_sidecar(flock.data)
+
+    def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
+        clip.move_to_sidecar(flock.data)
+
+
+class FLOCK_OT_clip_to_file(_ClipOperator):
+    """Take the clip into this file, for all who show it; the clip's own file stays on the disk"""
+
+    bl_idname = "flock.clip_to_file"
+    bl_label = "Move to File"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = _idle_flock(context)
+        return flock is not None and flock.library is None and clip.is_sidecar(flock.data)
+
+    def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
+        clip.move_to_file(flock.data)
+
+
+class FLOCK_OT_clip_reclaim(_ClipOperator):
+    """Give the flock its clip back, which Edit Mode, Convert or another mesh took away"""
+
+    bl_idname = "flock.clip_reclaim"
+    bl_label = "Get Clip Back"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = _idle_flock(context)
+        return flock is not None and can_reclaim(flock)
+
+    def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
+        bake.replace_clip(flock, _lost_clip(flock) or clip.recover(flock.data))
+        properties.show_creature(flock)
+
+
+class FLOCK_OT_export_points(_ClipOperator):
+    """Add a mesh with a vertex for each boid, which Blender's exporters write to USD and Alembic"""
+
+    bl_idname = "flock.export_points"
+    bl_label = "Add Points for Export"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return context.mode == "OBJECT" and _idle_flock(context) is not None
+
+    def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
+        twin = nodes.new_export_object(flock)
+        flock.users_collection[0].objects.link(twin)
+        for item in context.selected_objects:
+            item.select_set(False)
+        twin.select_set(True)
+        context.view_layer.objects.active = twin
+
+
+class FLOCK_OT_clips_remove_unused(bpy.types.Operator):
+    """Delete the clips' files beside this file that it does not use. Other files, and older copies of this one, may still"""
+
+    bl_idname = "flock.clips_remove_unused"
+    bl_label = "Remove Unused Clips"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return bool(bpy.data.filepath) and not bake.running
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        self.found = clip.unused_files()
+        if not self.found:
+            self.report({"INFO"}, "There are no unused clips beside this file")
+            return {"CANCELLED"}
+        return context.window_manager.invoke_props_dialog(self, width=420, confirm_text="Delete for Good")
+
+    def draw(self, context: bpy.types.Context) -> None:
+        self.layout.label(text="Older copies of this file may still use these:")
+        for path in self.found:
+            self.layout.label(text=path.name, icon="FILE_BLEND")
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        try:
+            gone = clip.remove_unused_files()
+        except FlockError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.report({"INFO"}, f"Deleted {len(gone)} clips, {bake.megabytes(sum(gone.values()))}")
+        return {"FINISHED"}
+
+
+register, unregister = bpy.utils.register_classes_factory(
+    (
+        FLOCK_OT_clip_to_sidecar,
+        FLOCK_OT_clip_to_file,
+        FLOCK_OT_clip_reclaim,
+        FLOCK_OT_export_points,
+        FLOCK_OT_clips_remove_unused,
+    )
+)

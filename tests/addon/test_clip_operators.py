@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Moving a baked clip, deleting unused ones, exporting it and getting it back, by the operators."""
+
+import importlib
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def modules(fresh, flock_addon):
+    names = ("bake", "clip", "nodes", "properties")
+    return SimpleNamespace(**{name: importlib.import_module(f"{flock_addon.__name__}.{name}") for name in names})
+
+
+@pytest.fixture
+def flock(modules, tmp_path):
+    """A baked flock of 12 boids and 5 frames in a saved file."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.flock.new(count=12)
+    item = bpy.context.object
+    item.flock.pre_roll = 0.0
+    item.flock.use_scene_range = False
+    item.flock.frame_start, item.flock.frame_end = 1, 5
+    bpy.ops.flock.bake()
+    assert modules.bake.is_baked(item)
+    return item
+
+
+def moment(item):
+    bpy.context.scene.frame_set(3)
+    graph = bpy.context.evaluated_depsgraph_get()
+    return np.array(
+        [
+            np.array(entry.matrix_world)
+            for entry in graph.object_instances
+            if entry.is_instance and entry.parent.original == item
+        ]
+    )
+
+
+def test_a_clip_moves_out_and_back_without_a_new_bake(modules, flock):
+    expected, made = moment(flock), modules.clip.record(flock.data)
+    assert len(expected) == 36
+    assert bpy.ops.flock.clip_to_sidecar() == {"FINISHED"}
+    assert modules.clip.is_sidecar(flock.data) and not bpy.ops.flock.clip_to_sidecar.poll()
+    np.testing.assert_array_equal(moment(flock), expected)
+    assert bpy.ops.flock.clip_to_file() == {"FINISHED"}
+    assert not modules.clip.is_sidecar(flock.data) and not bpy.ops.flock.clip_to_file.poll()
+    np.testing.assert_array_equal(moment(flock), expected)
+    assert modules.clip.record(flock.data) == made
+
+
+def test_moving_can_be_undone_and_redone(modules, flock):
+    expected, name = moment(flock), flock.name
+    bpy.ops.ed.undo_push(message="Baked")
+    bpy.ops.flock.clip_to_sidecar()
+    bpy.ops.ed.undo_push(message="Moved")
+    bpy.ops.ed.undo()
+    flock = bpy.data.objects[name]
+    assert not modules.clip.is_sidecar(flock.data)
+    np.testing.assert_array_equal(moment(flock), expected)
+    bpy.ops.ed.redo()
+    flock = bpy.data.objects[name]
+    assert modules.clip.is_sidecar(flock.data)
+    np.testing.assert_array_equal(moment(flock), expected)
+
+
+def test_an_unsaved_file_cannot_have_a_sidecar(modules):
+    bpy.ops.flock.new(count=3)
+    bpy.context.object.flock.pre_roll = 0.0
+    bpy.context.scene.frame_end = 2
+    bpy.ops.flock.bake()
+    with pytest.raises(RuntimeError, match="Save the file first"):
+        bpy.ops.flock.clip_to_sidecar()
+
+
+def test_only_unused_clips_are_deleted(modules, flock):
+    bpy.ops.flock.clip_to_sidecar()
+    old = flock.data.library.filepath
+    flock.flock.seed = 5
+    flock.flock.storage = "SIDECAR"
+    bpy.ops.flock.bake()
+    new = flock.data.library.filepath
+    other = modules.clip.sidecar_folder() / "notes.txt"
+    other.write_text("not a clip")
+    assert old != new
+    assert bpy.ops.flock.clips_remove_unused() == {"FINISHED"}
+    left = {path.name for path in other.parent.iterdir()}
+    assert left == {"notes.txt", new.rsplit("/", 1)[1]}
+
+
+@pytest.mark.parametrize("storage", ["side-car", "shared"])
+def test_a_converted_flock_gets_its_clip_back(modules, flock, storage):
+    if storage == "side-car":
+        bpy.ops.flock.clip_to_sidecar()
+    else:
+        bpy.context.scene.collection.objects.link(flock.copy())
+    expected = moment(flock)
+    assert not bpy.ops.flock.clip_reclaim.poll()
+    bpy.ops.object.convert(target="MESH")
+    assert len(flock.data.vertices) == 0
+    assert any("0 points instead of 62" in sentence for sentence in modules.bake.problems(flock, bpy.context.scene))
+    assert bpy.ops.flock.clip_reclaim() == {"FINISHED"}
+    np.testing.assert_array_equal(moment(flock), expected)
+
+
+def test_a_clip_that_was_edited_comes_back_from_its_sidecar(modules, flock):
+    bpy.ops.flock.clip_to_sidecar()
+    expected = moment(flock)
+    bpy.ops.flock.clip_to_file()
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.mesh.select_all(action="SELECT")
+    bpy.ops.mesh.merge(type="CENTER")
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert len(moment(flock)) == 0
+    assert bpy.ops.flock.clip_reclaim() == {"FINISHED"}
+    assert modules.clip.is_sidecar(flock.data)
+    np.testing.assert_array_equal(moment(flock), expected)
+
+
+def test_a_flock_with_another_mesh_gets_its_clip_back(modules, flock):
+    expected = moment(flock)
+    flock.data = bpy.data.meshes.new("Cube")
+    assert bpy.ops.flock.clip_reclaim() == {"FINISHED"}
+    np.testing.assert_array_equal(moment(flock), expected)
+
+
+def test_a_clip_without_a_copy_cannot_come_back(modules, flock):
+    flock.data.vertices.add(1)
+    assert not bpy.ops.flock.clip_reclaim.poll()
+    with pytest.raises(ValueError, match="no other copy"):
+        modules.clip.recover(flock.data)
+
+
+def test_the_export_object_follows_the_flock(modules, flock):
+    expected = modules.clip.read(flock.data).position
+    assert bpy.ops.flock.export_points() == {"FINISHED"}
+    twin = bpy.context.object
+    assert twin.parent == flock and twin.select_get() and not flock.select_get()
+    for frame in (1, 4):
+        bpy.context.scene.frame_set(frame)
+        mesh = twin.evaluated_get(bpy.context.evaluated_depsgraph_get()).data
+        np.testing.assert_array_equal([vertex.co[:] for vertex in mesh.vertices], expected[frame - 1])
