@@ -78,7 +78,7 @@ class Settings:
     seed: int = 0
     body_length: float = 1.0
     """Size of one boid, lengths."""
-    spacing: float = 2.5
+    spacing: float = 3.0
     """Mean distance between neighbours at the start, lengths; with the count it gives the spawn volume."""
     spawn_shape: str = "BALL"
     spawn_proportions: tuple[float, float, float] = (1.0, 1.0, 1.0)
@@ -97,9 +97,9 @@ class Settings:
     """The same for the rules' weights."""
 
     # whom a boid heeds
-    separation: Rule = _rule(1.8, 3.0)
-    alignment: Rule = _rule(1.0, 6.0)
-    cohesion: Rule = _rule(1.0, 9.0)
+    separation: Rule = _rule(4.0, 4.0)
+    alignment: Rule = _rule(1.5, 6.0)
+    cohesion: Rule = _rule(0.6, 9.0)
     neighbours: int = 7
     """The k nearest that count, 1 to 32; 0 means all within the radius."""
     edge: str = "SMOOTH"
@@ -116,7 +116,7 @@ class Settings:
     integration: str = "VELOCITY_FIRST"
     cruise_speed: float = 6.0
     """The speed that Reynolds steering asks for, lengths per second."""
-    min_speed: float = 3.0
+    min_speed: float = 4.0
     """Lengths per second."""
     max_speed: float = 9.0
     """Lengths per second."""
@@ -130,7 +130,7 @@ class Settings:
     """Steepest dive below the horizon, radians."""
     drag: float = 0.0
     """Linear drag, per second: v <- (v + a dt) / (1 + drag dt)."""
-    attraction: float = 0.6
+    attraction: float = 0.4
     """Weight of attractors, sources and paths; no unit."""
     attraction_steer: str = "REYNOLDS"
     wander: float = 0.25
