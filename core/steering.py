@@ -19,6 +19,12 @@ VERSION = numba.__version__
 CHUNK = 512
 """Boids that a thread takes at a time."""
 
+PLAIN_CHUNK = 2048
+"""The same of the plain pair loop."""
+
+LANES = 8
+"""Windows are padded to a multiple of this."""
+
 SUMS = 12
 """For each rule three components and the sum of the weights."""
 
@@ -136,6 +142,97 @@ def gather_range(begin, end, grid, position, velocity, heading, aligned, rules, 
 
 
 @numba.njit(nogil=True, cache=True)
+def _threshold(radius):
+    """The largest square whose root is below the radius: comparing squares then agrees with comparing distances to the last bit."""
+    square = radius * radius
+    while square > 0.0 and np.sqrt(square) >= radius:
+        square = np.nextafter(square, 0.0)
+    while np.sqrt(np.nextafter(square, np.inf)) < radius:
+        square = np.nextafter(square, np.inf)
+    return square if radius > 0.0 else -1.0
+
+
+@numba.njit(nogil=True, cache=True)
+def _fill(window, home, packed, table, cells):
+    """Copies the boids of the 27 cells around the cell at place `home` into the window, which may grow; it and their number."""
+    mask = len(table) - 2
+    size = 0
+    for dz in range(-1, 2):
+        for dy in range(-1, 2):
+            for dx in range(-1, 2):
+                x, y, z = cells[home, 0] + dx, cells[home, 1] + dy, cells[home, 2] + dz
+                bucket = hash_grid.bucket(x, y, z, mask)
+                begin, end = table[bucket], table[bucket + 1]
+                if size + end - begin + LANES > window.shape[1]:
+                    larger = np.empty((7, 2 * (size + end - begin + LANES)))
+                    larger[:, :size] = window[:, :size]
+                    window = larger
+                for place in range(begin, end):
+                    if cells[place, 0] == x and cells[place, 1] == y and cells[place, 2] == z:
+                        for part in range(6):
+                            window[part, size] = packed[place, part]
+                        window[6, size] = place
+                        size += 1
+    while size % LANES:  # padding too far away to count, so that all lanes are full
+        window[:3, size] = 1e18
+        window[3:, size] = -1.0
+        size += 1
+    return window, size
+
+
+@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"}, error_model="numpy")
+def _sum_window(place, own, x, y, z, u, v, w, places, near, middle, wide, constant, inverse_square, sums):
+    """One pass without branches over the window, self left out: the lanes' order depends on the window alone."""
+    px, py, pz = own[0], own[1], own[2]
+    sx = sy = sz = sn = ax = ay = az = an = cx = cy = cz = cn = 0.0
+    for j in range(len(x)):
+        dx, dy, dz = x[j] - px, y[j] - py, z[j] - pz
+        square = dx * dx + dy * dy + dz * dz
+        other = places[j] != place
+        separate = 1.0 if (square <= near) & other else 0.0
+        align = 1.0 if (square <= middle) & other else 0.0
+        cohere = 1.0 if (square <= wide) & other else 0.0
+        scale = separate * (constant + inverse_square / (square if square > 0.0 else 1.0))
+        sx -= scale * dx
+        sy -= scale * dy
+        sz -= scale * dz
+        sn += separate
+        ax += align * u[j]
+        ay += align * v[j]
+        az += align * w[j]
+        an += align
+        cx += cohere * dx
+        cy += cohere * dy
+        cz += cohere * dz
+        cn += cohere
+    sums[0], sums[1], sums[2], sums[3] = sx, sy, sz, sn
+    sums[4], sums[5], sums[6], sums[7] = ax, ay, az, an
+    sums[8], sums[9], sums[10], sums[11] = cx, cy, cz, cn
+
+
+@numba.njit(nogil=True, cache=True)
+def gather_plain_range(begin, end, order, table, cells, packed, radii, constant, inverse_square, out):
+    """As `gather_range` for hard, overlapping balls seen all round in open space, where all within the radius count.
+
+    `packed` is float64 (N, 6), position and aligned quantity, and `cells` int64 (N, 3), both in the grid's order; the neighbours of a cell
+    are copied once into a window that all its boids pass over. Separation falls off as constant + inverse_square / d², times the offset.
+    """
+    near, middle, wide = _threshold(radii[0]), _threshold(radii[1]), _threshold(radii[2])
+    window, size, last = np.empty((7, 1024)), 0, -1
+    for place in range(begin, end):
+        if (
+            last < 0
+            or cells[place, 0] != cells[last, 0]
+            or cells[place, 1] != cells[last, 1]
+            or cells[place, 2] != cells[last, 2]
+        ):
+            window, size = _fill(window, place, packed, table, cells)
+            last = place
+        _sum_window(place, packed[place], window[0, :size], window[1, :size], window[2, :size], window[3, :size], window[4, :size],
+                    window[5, :size], window[6, :size], near, middle, wide, constant, inverse_square, out[order[place]])  # fmt: skip
+
+
+@numba.njit(nogil=True, cache=True)
 def _look(boid, other, position, heading, box, resting):
     """Offset, distance and cosine of the angle from the heading; a boid at rest sees all round."""
     x = hash_grid.wrapped(position[other, 0] - position[boid, 0], box[0])
@@ -167,6 +264,9 @@ class Stepper(reference.Stepper):
         aligned = heading if settings.alignment_of == "HEADING" else state.velocity
         grid = hash_grid.build(state.position, max(float(reaches[:, 0].max()), 1e-6), box)
         out = np.zeros((count, SUMS))
+        if _is_plain(settings, periodic):
+            self._gather_plain(grid, state.position, aligned, reaches[:, 0].copy(), out)
+            return self._sums(out, aligned)
         power = {"CONSTANT": 0, "NEAREST": 0, "INVERSE": -1, "INVERSE_SQUARE": -2, "CENTROID": 1}[settings.falloff]
         choices = (box, power, settings.neighbours, settings.edge == "SMOOTH", settings.zones != "OVERLAPPING",
                    settings.falloff == "NEAREST", settings.cohesion_of == "DIRECTION", out)  # fmt: skip
@@ -180,6 +280,18 @@ class Stepper(reference.Stepper):
             job.result()
         return self._sums(out, aligned)
 
+    def _gather_plain(
+        self, grid: tuple, position: np.ndarray, aligned: np.ndarray, radii: np.ndarray, out: np.ndarray
+    ) -> None:
+        order, table, cells, _ = grid
+        packed = np.concatenate((position, aligned), axis=1)[order].astype(np.float64, copy=False)
+        constant, inverse_square = (1.0, 0.0) if self.settings.falloff == "CENTROID" else (0.0, 1.0)
+        shared = (order, table, cells[order], packed, radii, constant, inverse_square, out)
+        begins = range(0, len(order), PLAIN_CHUNK)
+        jobs = [self._pool.submit(gather_plain_range, at, min(at + PLAIN_CHUNK, len(order)), *shared) for at in begins]
+        for job in jobs:
+            job.result()
+
     def _sums(self, out: np.ndarray, aligned: np.ndarray) -> reference.Sums:
         sums = reference.Sums(len(out))
         for index, name in enumerate(RULES):
@@ -189,6 +301,20 @@ class Stepper(reference.Stepper):
             sums.vector["alignment"] += aligned
             sums.weight["alignment"] += 1.0
         return sums
+
+
+def _is_plain(settings: Settings, periodic: bool) -> bool:
+    """Whether the pair loop without branches serves these settings."""
+    rules = [getattr(settings, name) for name in RULES]
+    return (
+        settings.edge == "HARD"
+        and settings.zones == "OVERLAPPING"
+        and settings.neighbours == 0
+        and settings.falloff in ("INVERSE", "CENTROID")
+        and settings.cohesion_of == "OFFSET"
+        and not periodic
+        and all(rule.inner_radius == 0 and rule.field_of_view >= 2 * np.pi for rule in rules)
+    )
 
 
 def _view_edge(field_of_view: float) -> float:

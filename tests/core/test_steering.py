@@ -84,3 +84,36 @@ def test_the_pair_sums_are_those_of_the_reference(choices, count, seed, spread):
     for name in ours.vector:
         assert ours.vector[name] == pytest.approx(theirs.vector[name], rel=1e-9, abs=1e-9)
         assert ours.weight[name] == pytest.approx(theirs.weight[name], rel=1e-9, abs=1e-9)
+
+
+@given(
+    count=st.integers(0, 120),
+    seed=st.integers(0, 2**31),
+    spread=st.sampled_from([0.0, 0.5, 3.0, 1e6]),
+    radii=st.tuples(*[st.sampled_from([0.0, 0.7, 2.0, 5.0])] * 3),
+    falloff=st.sampled_from(["INVERSE", "CENTROID"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_plain_pair_loop_finds_the_sums_of_the_reference(count, seed, spread, radii, falloff):
+    near, middle, wide = (Rule(1.0, radius) for radius in radii)
+    flock = Settings(count=count, seed=seed, spacing=2.0, start="RANDOM", edge="HARD", neighbours=0, falloff=falloff,
+                     separation=near, alignment=middle, cohesion=wide)  # fmt: skip
+    state = spawn(flock, np.float64)
+    moved = state.position.copy()
+    moved[: count // 3] *= spread
+    state = State(
+        np.round(moved), state.velocity, state.rotation, state.flap
+    )  # many at exactly the radius, many coincident
+    ours, theirs = steering.Stepper(flock, Traits(flock), 1).gather(state), reference.gather(state, flock)
+    for name in ours.vector:
+        assert ours.vector[name] == pytest.approx(theirs.vector[name], rel=1e-9, abs=1e-9)
+        assert np.array_equal(ours.weight[name], theirs.weight[name])
+
+
+def test_the_plain_pair_loop_gives_the_same_bits_with_any_number_of_threads():
+    flock = Settings(count=5000, edge="HARD", neighbours=0, start="RANDOM", spacing=1.0,
+                     **{name: Rule(1.0, 2.0) for name in ("separation", "alignment", "cohesion")})  # fmt: skip
+    one, *others = (steering.Stepper(flock, Traits(flock), threads).gather(spawn(flock)) for threads in (1, 2, 8))
+    for other in others:
+        for name in one.vector:
+            assert np.array_equal(one.vector[name], other.vector[name])
