@@ -455,6 +455,8 @@ def way_back(mesh: bpy.types.Mesh) -> bpy.types.Mesh | Path | None:
     """
     if damage(mesh) is None:
         return None
+    if mesh.library is not None:  # Convert empties a linked mesh too, until it is read again
+        return Path(bpy.path.abspath(mesh.library.filepath))
     head, known = header(mesh), record(mesh)
     for other in bpy.data.meshes:
         if other != mesh and (header(other), record(other)) == (head, known) and not (damage(other) or missing(other)):
@@ -470,6 +472,13 @@ def recover(mesh: bpy.types.Mesh) -> bpy.types.Mesh:
         FlockError: it is nowhere to be found.
     """
     found = way_back(mesh)
+    if mesh.library is not None and found:
+        return _read_again(mesh.library)
     if found is None:
         raise FlockError(f"There is no other copy of the clip '{mesh.name}': undo the edit, or bake again")
     return _link(found) if isinstance(found, Path) else found
+
+
+def _read_again(library: bpy.types.Library) -> bpy.types.Mesh:
+    library.reload()
+    return next(mesh for mesh in bpy.data.meshes if mesh.library == library and is_clip(mesh))

@@ -93,12 +93,15 @@ def test_only_unused_clips_are_deleted(modules, flock):
     assert left == {"notes.txt", new.rsplit("/", 1)[1]}
 
 
-@pytest.mark.parametrize("storage", ["side-car", "shared"])
+@pytest.mark.parametrize("storage", ["side-car", "copied"])
 def test_a_converted_flock_gets_its_clip_back(modules, flock, storage):
     if storage == "side-car":
         bpy.ops.flock.clip_to_sidecar()
     else:
-        bpy.context.scene.collection.objects.link(flock.copy())
+        twin = flock.copy()
+        bpy.context.scene.collection.objects.link(twin)
+        twin.data = flock.data.copy()
+        twin.select_set(False)
     expected = moment(flock)
     assert not bpy.ops.flock.clip_reclaim.poll()
     bpy.ops.object.convert(target="MESH")
