@@ -105,7 +105,7 @@ def test_operators_and_the_command_line_are_thin_above_bake(module):
 
 def test_bake_knows_no_user_interface():
     reached = imports(ROOT / "flock_addon/bake.py")
-    assert not {"flock_addon.operators", "flock_addon.panels", "flock_addon.cli", "flock_addon.preferences"} & reached
+    assert not {"flock_addon.operators", "flock_addon.panels", "flock_addon.cli"} & reached
 
 
 @pytest.mark.parametrize("path", [*CORE, *ADDON, ROOT / "__init__.py"], ids=name)
