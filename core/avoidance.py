@@ -10,6 +10,8 @@ Points and velocities are float64 (N, 3), lengths and lengths per second, in the
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from .effectors import Effectors
@@ -27,6 +29,9 @@ DIRECTIONS = 128
 
 HEAD_ON = 0.1
 """Share of the radius within which a boid that flies at the very middle is given a side."""
+
+NEARLY = 0.7
+"""Share of the room around an obstacle that a boid must have left for its turn to get no harder: at the surface itself no circle is left."""
 
 ROUNDING = 2.0**-21
 """Of the coordinates: what float32 may lose in them, several times over."""
@@ -107,15 +112,24 @@ class Sphere:
         middle = np.maximum(HEAD_ON * radius - passing, 0.0)
         side = unit(miss + middle[:, None] * any_side(heading))
         # circles that turn away from the heading and touch the sphere from outside: (apart) = 2 * their radius * (radius - passing)
-        curvature = 2 * (radius - passing) / np.maximum(apart, 0.02 * radius**2)
+        curvature = 2 * (radius - passing) / np.maximum(apart, NEARLY * room * radius)
         time = np.divide(np.maximum(reach, 0.0), speed, out=np.full_like(speed, np.inf), where=threat)
         return side, np.where(threat, curvature, 0.0), time, relative
 
 
-class Flat:
+class Flat(ABC):
     """Shared by what has plane faces: how a boid turns before one."""
 
     strength = 1.0
+    dt: float
+
+    @abstractmethod
+    def distance(self, points: np.ndarray, share: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """How far the surface is, negative inside (N,), and in which direction is away (N, 3)."""
+
+    @abstractmethod
+    def hit(self, start, end, radius, gap, still: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where on the way it is met."""
 
     def surface_velocity(self, points: np.ndarray, away: np.ndarray) -> np.ndarray:
         """Along the direction away, of the surface next to the points (N, 3): by how much it comes nearer."""
@@ -135,7 +149,7 @@ class Flat:
         sink = -dot(normal, heading)
         level = normal + sink[:, None] * heading
         side = unit(level + np.maximum(HEAD_ON - np.sqrt(dot(level, level)), 0.0)[:, None] * any_side(heading))
-        gap = np.maximum(np.where(threat, time, 0.0) * speed * sink, 0.1 * room)
+        gap = np.maximum(np.where(threat, time, 0.0) * speed * sink, NEARLY * room / 2)
         curvature = np.divide(1 - dot(normal, side), gap, out=np.zeros_like(gap), where=gap > 0)
         return side, np.where(threat & (sink > 0), curvature, 0.0), time, relative
 
@@ -160,7 +174,9 @@ class Plane(Flat):
         first = self.distance(start, share)[0] - gap
         last, normal = self.distance(end, 0.0 if still else 1.0)
         last = last - gap
-        way = np.divide(np.maximum(first, 0.0), first - last, out=np.full(len(start), np.inf), where=(last < 0) & (first > last))
+        way = np.divide(
+            np.maximum(first, 0.0), first - last, out=np.full(len(start), np.inf), where=(last < 0) & (first > last)
+        )
         way[first < -1e-9] = np.inf
         return np.where(way <= 1, way, np.inf), normal, np.maximum(-last, 0.0)
 
@@ -242,14 +258,18 @@ def obstacles(effectors: Effectors, settings: Settings, dt: float) -> list:
             centre = centre * (1.0, 1.0, 0.0)
         if radius.max() > 0:
             found.append(Sphere(centre, radius, float(group.strength[0, index]), dt))
-    planes = [(effectors.planes.point[:, at], effectors.planes.normal[:, at]) for at in range(effectors.planes.point.shape[1])]
+    planes = [
+        (effectors.planes.point[:, at], effectors.planes.normal[:, at]) for at in range(effectors.planes.point.shape[1])
+    ]
     if np.isfinite(settings.min_height):
         up = np.stack((effectors.up, effectors.up))
         planes.append((settings.min_height * up, up))
     for point, normal in planes:
         found.append(plane_in_plane(point, normal, dt) if settings.plane else Plane(point, normal, dt))
-    group = effectors.boxes
-    found += [Box(group.centre[:, at], group.axes[:, at], group.half_size[:, at], dt) for at in range(group.centre.shape[1])]
+    boxes = effectors.boxes
+    found += [
+        Box(boxes.centre[:, at], boxes.axes[:, at], boxes.half_size[:, at], dt) for at in range(boxes.centre.shape[1])
+    ]
     return [one for one in found if one is not None]
 
 
@@ -277,7 +297,9 @@ def steer(position, velocity, effectors: Effectors, settings: Settings, dt: floa
     if settings.avoidance != "STEER_AROUND" or settings.look_ahead <= 0 or not len(velocity):
         return velocity
     position = np.asarray(position, float)
-    for boids, found in near(position, position, velocity, obstacles(effectors, settings, dt), settings, settings.look_ahead):
+    found = obstacles(effectors, settings, dt)
+    boids, found = near(position, position, velocity, found, settings, settings.look_ahead)
+    if len(boids):
         velocity[boids] = steered(position[boids], velocity[boids], found, settings, dt)
     return velocity
 
@@ -310,11 +332,14 @@ def steered(position, velocity, found: list, settings: Settings, dt: float) -> n
 
 
 def near(before, position, velocity, found: list, settings: Settings, ahead: float):
-    """The boids that have obstacles within reach, and those obstacles: at most one pair, of indices (M,) and a list."""
-    if not found or not len(position):
-        return
+    """The boids that have obstacles within reach, indices (M,), and a list of those obstacles."""
     middle, far = (before + position) / 2, position - before
-    reach = np.sqrt(dot(far, far)) / 2 + np.sqrt(dot(velocity, velocity)) * ahead + settings.clearance + settings.body_length
+    reach = (
+        np.sqrt(dot(far, far)) / 2
+        + np.sqrt(dot(velocity, velocity)) * ahead
+        + settings.clearance
+        + settings.body_length
+    )
     any_near, kept = np.zeros(len(position), bool), []
     for one in found:
         centre, radius = one.bounds()
@@ -324,14 +349,15 @@ def near(before, position, velocity, found: list, settings: Settings, ahead: flo
         if within.any():
             kept.append(one)
             any_near |= within
-    if kept:
-        yield np.flatnonzero(any_near), kept
+    return np.flatnonzero(any_near), kept
 
 
 # the guarantee
 
 
-def resolve(before, position, velocity, effectors: Effectors, settings: Settings, dt: float) -> tuple[np.ndarray, np.ndarray]:
+def resolve(
+    before, position, velocity, effectors: Effectors, settings: Settings, dt: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Positions and velocities (N, 3) at the end of a step, nobody inside an obstacle, `clearance` away where there is room.
 
     Follows every boid's way from `before` to `position` against obstacles that move and grow meanwhile, so that nobody flies through one,
@@ -342,14 +368,18 @@ def resolve(before, position, velocity, effectors: Effectors, settings: Settings
     Where there is no free space (between two half spaces that cover all, say), a boid goes where it is the least deep inside.
     """
     before, position, velocity = (np.array(array, float) for array in (before, position, velocity))
-    for boids, found in near(before, position, velocity, obstacles(effectors, settings, dt), settings, 0.0):
-        place, speed = position[boids], velocity[boids]
-        if dt > 0:
-            place, speed = swept(before[boids], place, speed, found, settings)
-        place, speed = freed(place, speed, found, settings)
-        if dt > 0 and settings.avoidance != "REFLECT":
-            speed = braked(place, speed, found, settings.substeps * dt)
-        position[boids], velocity[boids] = place, speed
+    everything = obstacles(effectors, settings, dt)
+    boids, found = near(before, position, velocity, everything, settings, 0.0)
+    if not len(boids):
+        return position, velocity
+    place, speed = position[boids], velocity[boids]
+    if dt > 0:
+        place, speed = swept(before[boids], place, speed, found, settings)
+    flat = (1.0, 1.0, 0.0 if settings.plane else 1.0)
+    place, speed = freed(place * flat, speed, everything, settings)  # who is pushed may come to what was not near
+    if dt > 0 and settings.avoidance != "REFLECT":
+        speed = braked(place, speed, found, settings.substeps * dt)
+    position[boids], velocity[boids] = place * flat, speed * flat
     return position, velocity
 
 
@@ -357,7 +387,9 @@ def swept(start, end, velocity, found: list, settings: Settings) -> tuple[np.nda
     """Ends of ways (N, 3) that nothing has stopped on; each hit takes the way's inward part, or turns it back."""
     end, velocity = end.copy(), velocity.copy()
     share = np.zeros(len(start))
-    gaps = [np.minimum(one.distance(start, 0.0)[0], settings.clearance) for one in found]  # who starts nearer comes no nearer
+    gaps = [
+        np.minimum(one.distance(start, 0.0)[0], settings.clearance) for one in found
+    ]  # who starts nearer comes no nearer
     for _ in range(BOUNCES):
         first = np.full(len(start), np.inf)
         normal, depth, which = np.zeros_like(start), np.zeros(len(start)), np.full(len(start), -1)
@@ -451,6 +483,7 @@ def looked_out(position, found: list, clearance: float, plane: bool) -> tuple[np
     Every obstacle being convex, a straight way leaves each of them but once, and ends outside of all.
     """
     directions = directions_in_plane() if plane else directions_in_space()
+    directions = np.concatenate((directions, between_planes(found)))
     count = len(directions)
     start, heading = np.repeat(position, count, axis=0), np.tile(directions, (len(position), 1))
     way = np.zeros(len(start))
@@ -477,6 +510,13 @@ def directions_in_space() -> np.ndarray:
     ring = np.sqrt(1 - height**2)
     lattice = np.stack((ring * np.cos(turn), ring * np.sin(turn), height), axis=1)
     return np.concatenate((np.eye(3), -np.eye(3), lattice))
+
+
+def between_planes(found: list) -> np.ndarray:
+    """Into the wedge between every two planes, which may be too narrow to be found by chance (K, 3)."""
+    normals = [one.normal[1] for one in found if isinstance(one, Plane)]
+    middles = [first + second for index, first in enumerate(normals) for second in normals[:index]]
+    return unit(np.array(normals + middles).reshape(-1, 3))
 
 
 def directions_in_plane() -> np.ndarray:
