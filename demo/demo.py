@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULE = "bl_ext.user_default.flock"
-WIDTH, HEIGHT, SAMPLES = 640, 360, 16
+WIDTH, HEIGHT, SAMPLES = 480, 270, 8
 COLUMNS, ROWS = 3, 3
 BEGIN = time.monotonic()
 
@@ -78,9 +78,9 @@ def _set_render(scene) -> None:
     render.use_motion_blur, render.motion_blur_shutter = True, 0.5
     render.use_persistent_data = True
     cycles = scene.cycles
-    cycles.device, cycles.samples, cycles.use_adaptive_sampling = "CPU", SAMPLES, True
-    cycles.max_bounces = 3
-    cycles.use_denoising = True
+    cycles.device, cycles.samples, cycles.use_adaptive_sampling = "CPU", SAMPLES, False
+    cycles.max_bounces = 1
+    cycles.use_denoising = False
     scene.view_settings.view_transform = "AgX"
     scene.view_settings.look = "AgX - Medium High Contrast"
 

@@ -46,9 +46,9 @@ def _set_flight(flock: bpy.types.Object) -> None:
     own = flock.flock
     own.spacing = 1.7
     own.pre_roll = PRE_ROLL
-    own.substeps = 4
+    own.substeps = 2
     own.initial_speed = own.cruise_speed = SPEED
-    own.min_speed, own.max_speed = 0.6 * SPEED, 1.4 * SPEED
+    own.min_speed, own.max_speed = 0.9 * SPEED, 1.3 * SPEED  # it has five seconds to pass them all
     own.max_acceleration = 45.0
     own.attraction = 1.0
 
@@ -85,14 +85,14 @@ def _repulsors(flock: bpy.types.Object) -> list[bpy.types.Object]:
     _key(swaying, "location", [(-2.0, 26.0, HEIGHT - 2.0), (3.0, 27.0, HEIGHT + 2.0), (0.0, 26.0, HEIGHT)])
 
     arm = bpy.data.objects.new("Turning Arm", None)
-    arm.location, arm.empty_display_type = (3.0, 48.0, HEIGHT), "ARROWS"
+    arm.location, arm.empty_display_type = (3.0, 44.0, HEIGHT), "ARROWS"
     bpy.context.scene.collection.objects.link(arm)
     _key(arm, "rotation_euler", [0.0, math.radians(200.0)], index=2)
     circling = _add_repulsor("Circling Globe", 3.5)
     circling.parent, circling.location = arm, (-5.0, 0.0, 1.0)
 
     breathing = _add_repulsor("Breathing Globe", 3.0)
-    breathing.location, breathing.scale = (1.0, 70.0, HEIGHT + 1.0), (1.0, 0.7, 1.3)
+    breathing.location, breathing.scale = (1.0, 56.0, HEIGHT + 1.0), (1.0, 0.7, 1.3)
     _key(breathing, "empty_display_size", [2.5, 4.5, 3.0])
     return [swaying, circling, breathing]
 
@@ -120,7 +120,7 @@ def _material(name: str, colour, roughness: float, emission: float = 0.0) -> bpy
 
 
 def _ball(name: str, material: bpy.types.Material) -> bpy.types.Object:
-    bpy.ops.mesh.primitive_uv_sphere_add(segments=48, ring_count=24)
+    bpy.ops.mesh.primitive_uv_sphere_add(segments=48, ring_count=24, location=(0.0, 0.0, 0.0))
     made = bpy.context.object
     made.name = name
     bpy.ops.object.shade_smooth()
@@ -170,7 +170,7 @@ def _light() -> None:
 
 def _lake() -> None:
     """Rippled water as far as the camera sees."""
-    bpy.ops.mesh.primitive_plane_add(size=3000.0)
+    bpy.ops.mesh.primitive_plane_add(size=3000.0, location=(0.0, 0.0, 0.0))
     lake = bpy.context.object
     lake.name = "Lake"
     water = _material("Water", (0.015, 0.045, 0.075), 0.12)
