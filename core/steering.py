@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numba
 import numpy as np
@@ -268,8 +269,8 @@ class Stepper(reference.Stepper):
             self._gather_plain(grid, state.position, aligned, reaches[:, 0].copy(), out)
             return self._sums(out, aligned)
         power = {"CONSTANT": 0, "NEAREST": 0, "INVERSE": -1, "INVERSE_SQUARE": -2, "CENTROID": 1}[settings.falloff]
-        choices = (box, power, settings.neighbours, settings.edge == "SMOOTH", settings.zones != "OVERLAPPING",
-                   settings.falloff == "NEAREST", settings.cohesion_of == "DIRECTION", out)  # fmt: skip
+        choices: tuple[Any, ...] = (box, power, settings.neighbours, settings.edge == "SMOOTH", settings.zones != "OVERLAPPING",
+                                   settings.falloff == "NEAREST", settings.cohesion_of == "DIRECTION", out)  # fmt: skip
         widest = _view_edge(reference.widest_view(settings))
         jobs = [
             self._pool.submit(gather_range, begin, min(begin + CHUNK, count), grid, state.position, state.velocity, heading, aligned,
