@@ -31,7 +31,7 @@ HEAD_ON = 0.1
 """Share of the radius within which a boid that flies at the very middle is given a side."""
 
 NEARLY = 0.7
-"""Share of the room around an obstacle that a boid must have left for its turn to get no harder: at the surface itself no circle is left."""
+"""Share of the room around an obstacle in which turns get no harder: at its very edge no circle is small enough."""
 
 ROUNDING = 2.0**-21
 """Of the coordinates: what float32 may lose in them, several times over."""
@@ -113,6 +113,7 @@ class Sphere:
         side = unit(miss + middle[:, None] * any_side(heading))
         # circles that turn away from the heading and touch the sphere from outside: (apart) = 2 * their radius * (radius - passing)
         curvature = 2 * (radius - passing) / np.maximum(apart, NEARLY * room * radius)
+        curvature = curvature * np.clip(along / room, 0.0, 1.0)  # and lets go softly as the boid comes alongside
         time = np.divide(np.maximum(reach, 0.0), speed, out=np.full_like(speed, np.inf), where=threat)
         return side, np.where(threat, curvature, 0.0), time, relative
 
@@ -124,11 +125,11 @@ class Flat(ABC):
     dt: float
 
     @abstractmethod
-    def distance(self, points: np.ndarray, share: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    def distance(self, points: np.ndarray, share=1.0) -> tuple[np.ndarray, np.ndarray]:
         """How far the surface is, negative inside (N,), and in which direction is away (N, 3)."""
 
     @abstractmethod
-    def hit(self, start, end, radius, gap, still: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def hit(self, start, end, share, gap, still=False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where on the way it is met."""
 
     def surface_velocity(self, points: np.ndarray, away: np.ndarray) -> np.ndarray:

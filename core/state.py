@@ -34,8 +34,11 @@ class State:
 
     def stored(self) -> State:
         """As the clip stores it, in float32."""
-        arrays = (self.position, self.velocity, self.rotation, self.flap)
-        return State(*(np.ascontiguousarray(array, np.float32) for array in arrays), self.step)
+        position, velocity, rotation, flap = (
+            np.ascontiguousarray(array, np.float32)
+            for array in (self.position, self.velocity, self.rotation, self.flap)
+        )
+        return State(position, velocity, rotation, flap, self.step)
 
 
 @dataclass(frozen=True)
