@@ -100,7 +100,7 @@ def nearest_pairs(points: np.ndarray, limit: float) -> tuple[int, float]:
         some = points[begin : begin + BLOCK]
         offset = some[:, None] - points[None, begin:]
         distance = np.sqrt(np.einsum("ijk,ijk->ij", offset, offset))
-        distance[np.tri(*distance.shape, dtype=bool)] = np.inf  # each pair once
+        distance[np.tri(*distance.shape).astype(bool)] = np.inf  # each pair once
         pairs += int((distance < limit).sum())
         nearest = min(nearest, float(distance.min(initial=np.inf)))
     return pairs, nearest

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Speed of one step, side by side with peers in one run: a table of ratios, and with `--json FILE` the same for a program.
 
-    python bench_steering.py [--counts 1000 10000 ...] [--threads 1 2] [--repetitions 5] [--settle 300] [--json FILE] [--plot FILE]
+    python bench_steering.py [--counts 1000 10000 ...] [--threads 1 2] [--repetitions 5] [--settle 300]
+                             [--json FILE] [--plot FILE]
 
 The C++ step is looked for in `../shared/limit` beside the checkout, or where FLOCK_LIMIT says; peers that are missing are
 left out with a word.
