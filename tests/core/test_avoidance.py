@@ -4,6 +4,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -153,7 +154,7 @@ def test_a_start_inside_at_rest_and_at_the_very_centre_ends_outside_by_half_a_bo
 
 
 def test_without_any_free_space_boids_stay_finite():
-    squeeze = Planes(np.zeros((1, 2, 3)) + [[[0, 0, 1.0], [0, 0, -1.0]]], np.array([[[0, 0, 1.0], [0, 0, -1.0]]]))
+    squeeze = Planes(np.array([[[0, 0, 1.0], [0, 0, -1.0]]]), np.array([[[0, 0, 1.0], [0, 0, -1.0]]]))
     place, velocity = avoidance.resolve(*np.zeros((3, 4, 3)), Effectors(planes=squeeze).at(0), Settings(), DT)
     assert np.isfinite(place).all()
     assert np.isfinite(velocity).all()
@@ -210,7 +211,7 @@ def test_a_boid_that_passes_anyway_and_one_out_of_its_look_ahead_keep_straight_o
 
 def test_steering_around_keeps_within_the_max_acceleration_and_has_no_jumps():
     settings = Settings()
-    places, velocities = approach(0.4)
+    _, velocities = approach(0.4)
     acceleration = np.linalg.norm(np.diff(velocities, axis=0), axis=1) / DT
     assert acceleration.max() <= settings.max_acceleration * 1.6 + 1e-6  # its own and the target's
     change = np.linalg.norm(np.diff(velocities, n=2, axis=0), axis=1) / DT
@@ -231,8 +232,8 @@ def test_between_frames_the_clips_curves_stay_outside_too(motion, response):
     settings = Settings(avoidance=response)
     steps, count = 192, 300
     time = np.arange(steps + 1) * DT
-    centre = np.zeros((steps + 1, 2, 3)) + [[0, 8, 0], [3, 12, 1]]
-    radius = np.zeros((steps + 1, 2)) + [3.0, 1.0]
+    centre = np.tile([[0.0, 8.0, 0.0], [3.0, 12.0, 1.0]], (steps + 1, 1, 1))
+    radius = np.tile([3.0, 1.0], (steps + 1, 1))
     if motion == "moving":
         centre[:, 0, 1] -= 4 * np.sin(2 * time)
         centre[:, 1, 0] -= 3 * time
@@ -249,7 +250,7 @@ def test_between_frames_the_clips_curves_stay_outside_too(motion, response):
         if step % 2:
             frames.append((position, velocity))
     deepest = np.inf
-    for index, ((p0, v0), (p1, v1)) in enumerate(zip(frames, frames[1:], strict=False)):
+    for index, ((p0, v0), (p1, v1)) in enumerate(pairwise(frames)):
         for u in (0.25, 0.5, 0.75):
             h00, h10, h01, h11 = 2 * u**3 - 3 * u**2 + 1, u**3 - 2 * u**2 + u, 3 * u**2 - 2 * u**3, u**3 - u**2
             place = h00 * p0 + h01 * p1 + (h10 * v0 + h11 * v1) * 2 * DT
