@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULE = "bl_ext.user_default.flock"
-WIDTH, HEIGHT, SAMPLES = 480, 270, 8
+WIDTH, HEIGHT, SAMPLES = 384, 216, 6
 COLUMNS, ROWS = 3, 3
 BEGIN = time.monotonic()
 

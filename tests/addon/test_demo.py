@@ -25,7 +25,7 @@ import numpy as np
 def matrices(frame):
     bpy.context.scene.frame_set(int(frame), subframe=frame % 1)
     graph = bpy.context.evaluated_depsgraph_get()
-    return np.array([item.matrix_world for item in graph.object_instances if item.is_instance], np.float32)
+    return np.array([np.array(item.matrix_world) for item in graph.object_instances if item.is_instance], np.float32)
 
 def digests(frames):
     return [f"{len(found)} {hashlib.sha256(found.tobytes()).hexdigest()}" for found in map(matrices, frames)]

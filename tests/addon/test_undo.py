@@ -35,7 +35,7 @@ def names() -> list[str]:
 
 def shown() -> np.ndarray:
     graph = bpy.context.evaluated_depsgraph_get()
-    return np.array([item.matrix_world for item in graph.object_instances if item.is_instance])
+    return np.array([np.array(item.matrix_world) for item in graph.object_instances if item.is_instance])
 
 
 def test_new_flock(scene):
