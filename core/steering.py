@@ -87,7 +87,7 @@ def gather_range(begin, end, grid, position, velocity, heading, aligned, rules, 
         found = hash_grid.within(boid, reach, position, box, order, table, cells, size, candidates)
         resting = velocity[boid, 0] == 0.0 and velocity[boid, 1] == 0.0 and velocity[boid, 2] == 0.0
         ranked = 0
-        cut, last, last_index = np.inf, np.inf, np.int64(2**62)
+        cut = np.inf
         if neighbours:
             for index in range(found):
                 other = candidates[index]
@@ -95,15 +95,14 @@ def gather_range(begin, end, grid, position, velocity, heading, aligned, rules, 
                 if smooth or _view_weight(cosine, widest, False) > 0.0:
                     ranked = _rank(keys, indices, ranked, distance, other, most)
             if ranked > neighbours:
-                last, last_index = keys[neighbours - 1], indices[neighbours - 1]
                 cut = keys[neighbours] if smooth else np.inf
         best, best_index, best_away = np.inf, np.int64(-1), (0.0, 0.0, 0.0)
         sums = out[boid]
-        for index in range(found):
-            other = candidates[index]
+        # only those who count are weighed: the nearest, or all who were found
+        counting = indices if neighbours else candidates
+        for index in range(min(ranked, neighbours) if neighbours else found):
+            other = counting[index]
             offset, distance, cosine = _look(boid, other, position, heading, box, resting)
-            if (distance, other) > (last, last_index):
-                continue
             inverse = 1.0 / distance if distance > 0.0 else 0.0
             for rule in range(3):
                 if distance < rules[rule, 1]:
