@@ -29,7 +29,7 @@ TESTS = ["pytest==9.2.0", "hypothesis==6.170.17"]
 RUFF = "ruff==0.17.6"
 MYPY = ["mypy==2.4.1", "numpy", "pytest==9.2.0"]
 FAKE_BPY = {"4.5": "fake-bpy-module-4.5==20260730", "latest": "fake-bpy-module-latest==20261026"}
-PEERS = ["scipy"]  # what the benchmarks measure against
+PEERS = ["scipy", "matplotlib"]  # what the benchmarks measure against and draw with
 
 CI = os.environ.get("CI") == "true"
 
