@@ -41,7 +41,9 @@ def load_engine(name: str | None = None) -> tuple[str, ModuleType]:
             return candidate, importlib.import_module(ENGINES[candidate], __package__)
         except Exception as error:  # a broken numba raises anything at all while it is imported
             reason = error
-    raise FlockError(f"The {(name or 'reference').lower()} engine cannot run here ({reason}): choose another engine") from reason
+    raise FlockError(
+        f"The {(name or 'reference').lower()} engine cannot run here ({reason}): choose another engine"
+    ) from reason
 
 
 class Simulation:
