@@ -17,6 +17,9 @@ from .state import State, Traits
 BLOCK = 256
 """Boids whose neighbours are looked up at a time, to bound the memory of the pair matrices."""
 
+FALLOFF_POWER = {"CONSTANT": 0, "NEAREST": 0, "INVERSE": -1, "INVERSE_SQUARE": -2, "CENTROID": 1}
+"""Of the distance, in the magnitude of separation."""
+
 VIEW_BAND = 0.2
 """Of the cosine, inside the edge of a smooth field of view: a neighbour fades in over it."""
 
@@ -152,8 +155,7 @@ def only_nearest(weights: np.ndarray, distance: np.ndarray) -> np.ndarray:
 
 def falloff(distance: np.ndarray, kind: str) -> np.ndarray:
     """Magnitude of separation over distance; coincident pairs add nothing, their direction being zero."""
-    power = {"CONSTANT": 0, "NEAREST": 0, "INVERSE": -1, "INVERSE_SQUARE": -2, "CENTROID": 1}[kind]
-    return np.power(distance, power, out=np.zeros_like(distance), where=distance > 0)
+    return np.power(distance, FALLOFF_POWER[kind], out=np.zeros_like(distance), where=distance > 0)
 
 
 # one step

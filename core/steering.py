@@ -267,7 +267,7 @@ class Stepper(reference.Stepper):
         if _is_plain(settings, periodic):
             self._gather_plain(grid, state.position, aligned, reaches[:, 0].copy(), out)
             return self._sums(out, aligned)
-        power = {"CONSTANT": 0, "NEAREST": 0, "INVERSE": -1, "INVERSE_SQUARE": -2, "CENTROID": 1}[settings.falloff]
+        power = reference.FALLOFF_POWER[settings.falloff]
         choices: tuple[Any, ...] = (box, power, settings.neighbours, settings.edge == "SMOOTH", settings.zones != "OVERLAPPING",
                                    settings.falloff == "NEAREST", settings.cohesion_of == "DIRECTION", out)  # fmt: skip
         widest = _view_edge(reference.widest_view(settings))
