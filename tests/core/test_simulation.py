@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A simulation yields the frames that were asked for, can be cancelled and resumed, and flies in seconds, not in frames."""
 
-import importlib.util
-from dataclasses import replace
+import doctest
+import json
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from core import Cancelled, Effectors, FlockError, Settings, Simulation, attractor
+from core import Cancelled, Effectors, FlockError, Settings, Simulation, State, attractor, presets, spheres
+from tests.core.engines import engines
 
+ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = Settings(count=60, pre_roll=0.5)
-ENGINES = [
-    "REFERENCE",
-    pytest.param("NUMBA", marks=pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="numba is not here")),
-]
-engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 def arrays(state):
@@ -46,6 +47,85 @@ def test_a_simulation_stopped_at_a_frame_goes_on_with_the_same_bits(engine):
     assert [frame.number for frame in resumed] == [4, 5, 6]
     for one, other in zip(whole[3:], resumed, strict=True):
         assert_same_bits(one.state, other.state)
+
+
+KEPT = [entry.name for entry in fields(State)]
+
+
+def moving_scene(settings, samples):
+    """A target that flies ahead and a sphere that comes towards the flock, sized for it."""
+    ahead = np.linspace(0, 20, samples)[:, None] * settings.spacing * (0.0, 1.0, 0.1)
+    ball = (0.0, 6 * settings.spacing, 0.0) - 0.1 * ahead
+    return Effectors(
+        attractors=attractor(ahead), spheres=spheres(ball[:, None], np.full((samples, 1), settings.spacing))
+    )
+
+
+def preset(name):
+    settings = presets.load(name) if name != "default" else Settings()
+    return replace(settings, count=60, pre_roll=min(settings.pre_roll, 0.5))
+
+
+def resumed(engine, folder):
+    """In a process of its own: reads each preset's state at frame 4 and flies it on to frame 10."""
+    for path in sorted(folder.glob("*.npz")):
+        if path.stem.endswith("-on"):
+            continue
+        saved = np.load(path)
+        settings = Settings.from_dict(json.loads(str(saved["settings"])))
+        state = State(**{name: saved[name] if saved[name].ndim else int(saved[name]) for name in KEPT})
+        scene = moving_scene(settings, 9 * settings.substeps + 1)
+        scene = Effectors(
+            attractors=attractor(scene.attractors.position[3 * settings.substeps :, 0]),
+            spheres=spheres(
+                scene.spheres.centre[3 * settings.substeps :], scene.spheres.radius[3 * settings.substeps :]
+            ),
+        )
+        *_, last = Simulation(settings, scene, first=5, frames=6, engine=engine, resume=state)
+        np.savez(path.with_name(f"{path.stem}-on.npz"), **{name: getattr(last.state, name) for name in KEPT})
+
+
+@engines
+def test_every_preset_goes_on_in_a_new_process_with_the_same_bits(engine, tmp_path):
+    ends = {}
+    for name in ["default", *presets.names()]:
+        settings = preset(name)
+        scene = moving_scene(settings, 9 * settings.substeps + 1)
+        frames = list(Simulation(settings, scene, frames=10, engine=engine))
+        ends[name] = frames[-1].state
+        assert np.isfinite(ends[name].position).all()
+        state = {entry: getattr(frames[3].state, entry) for entry in KEPT}
+        np.savez(tmp_path / f"{name}.npz", settings=json.dumps(settings.to_dict()), **state)
+    script = "import sys, pathlib; from tests.core.test_simulation import resumed; resumed(sys.argv[1], pathlib.Path(sys.argv[2]))"
+    subprocess.run([sys.executable, "-c", script, engine, str(tmp_path)], cwd=ROOT, check=True)
+    for name, state in ends.items():
+        again = np.load(tmp_path / f"{name}-on.npz")
+        for entry in KEPT:
+            assert np.array_equal(getattr(state, entry), again[entry]), f"{name}: {entry}"
+
+
+def test_without_numba_a_flock_flies_by_the_reference():
+    script = """if True:
+        import sys
+        sys.modules["numba"] = None  # its import fails
+        from core import Settings, Simulation
+        simulation = Simulation(Settings(count=30, pre_roll=0.5), frames=5)
+        *_, last = simulation
+        print(simulation.engine, last.number, bool(abs(last.state.position).max() < 1e3))
+    """
+    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == ["REFERENCE", "5", "True"]
+
+
+def test_the_example_of_the_package_runs_as_it_stands():
+    import core
+
+    found = doctest.DocTestFinder(recurse=False).find(core, "core", globs={})
+    assert sum(len(one.examples) for one in found) >= 6
+    runner = doctest.DocTestRunner()
+    for one in found:
+        runner.run(one)
+    assert runner.failures == 0
 
 
 @engines
