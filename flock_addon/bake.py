@@ -22,7 +22,7 @@ from ..core.effectors import Effectors
 from ..core.settings import FlockError, Settings
 from ..core.simulation import Cancelled, Simulation, load_engine
 from ..core.state import State, spawn
-from . import clip, compat, nodes, preferences, properties, sampling
+from . import clip, compat, nodes, preferences, properties, sampling, stale
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ class Job:
                 return
         samples = self._sampler.samples()
         effectors = sampling.effectors(samples)
-        self._record = {"effectors": sampling.fingerprints(samples)}
+        self._record = {"effectors": stale.Making.of(samples).to_dict()}
         self.stage = "Starting" if engine.ready else "Compiling, which only the first bake on a machine has to"
         self._thread = _Flight(self.settings, effectors, self.fps, self.first, self.frames, self._cancel)
         self._thread.start()

@@ -244,7 +244,9 @@ def _get_attribute(mesh: bpy.types.Mesh, name: str, header: Header) -> np.ndarra
 
 
 def _set_property(mesh: bpy.types.Mesh, header: Header, record: Mapping[str, Any]) -> None:
-    mesh[PROPERTY] = asdict(header) | {"format": FORMAT, "record": json.dumps(record)}
+    text = json.dumps(record)
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    mesh[PROPERTY] = asdict(header) | {"format": FORMAT, "record": text, "key": key}
 
 
 def is_clip(mesh: Any) -> bool:
@@ -261,8 +263,24 @@ def header(mesh: bpy.types.Mesh) -> Header | None:
 
 
 def record(mesh: bpy.types.Mesh) -> dict[str, Any]:
-    """What the clip knows of its making; empty where there is no clip."""
-    return json.loads(mesh[PROPERTY]["record"]) if is_clip(mesh) else {}
+    """What the clip knows of its making; empty where there is no clip. What lies inside is shared: do not change it.
+
+    It is read once for each record, since panels ask for it whenever they are drawn.
+    """
+    return dict(_parsed(mesh[PROPERTY])) if is_clip(mesh) else {}
+
+
+def _parsed(stored: Any) -> dict[str, Any]:
+    key = stored.get("key") or stored["record"]
+    if key not in _records:
+        if len(_records) >= _MOST_RECORDS:
+            _records.clear()
+        _records[key] = json.loads(stored["record"])
+    return _records[key]
+
+
+_records: dict[str, dict[str, Any]] = {}
+_MOST_RECORDS = 64
 
 
 def set_record(mesh: bpy.types.Mesh, record: Mapping[str, Any]) -> None:

@@ -8,7 +8,6 @@ evaluated transform by a constraint and its numbers by drivers, so that neither 
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -157,24 +156,6 @@ def uniform_scale(matrix: np.ndarray) -> float:
             "The flock object's scale differs between its axes: apply it (Ctrl+A), or make it the same on all three"
         )
     return float(sizes.mean())
-
-
-def fingerprints(samples: Samples) -> dict[str, str]:
-    """For each effector a short digest of its whole motion; what is stale is named by comparing them."""
-    found = {"Flock object": _digest(samples.flock_matrix)}
-    if samples.target.shape[1]:
-        found["Target"] = _digest(samples.target)
-    for index, name in enumerate(samples.names):
-        parts = (samples.matrices, samples.radii, samples.strengths, samples.mutes)
-        found[name] = _digest(*(part[:, index] for part in parts))
-    return found
-
-
-def _digest(*arrays: np.ndarray) -> str:
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array, np.float32))
-    return digest.hexdigest()[:16]
 
 
 def _into_space(matrix: np.ndarray) -> tuple[np.ndarray, float]:

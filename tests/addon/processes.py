@@ -103,3 +103,8 @@ def with_read_only(folder: Path) -> tuple[str, ...]:
     script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
     cut = ("unshare", "--map-root-user", "--mount", "sh", "-c", script, str(folder))
     return cut if works(*cut, "true") else ()
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is in use, by /proc."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

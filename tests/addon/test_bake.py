@@ -108,7 +108,7 @@ def test_the_record_says_what_made_the_clip(flock, clip, flock_addon):
     assert record["engine"] in ("NUMBA", "REFERENCE") and record["engine_version"]
     settings = flock_addon.properties.to_settings(flock.flock)
     assert type(settings).from_dict(record["settings"]) == settings
-    assert set(record["effectors"]) == {"Flock object", "Target", "Flock Repulsor"}
+    assert [track["name"] for track in record["effectors"]["tracks"]] == ["Target", "Flock Repulsor"]
 
 
 def test_free_shows_the_start_again(flock, bake, clip):

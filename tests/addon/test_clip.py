@@ -3,12 +3,13 @@
 """The clip's mesh: what is written is what is read, it tells when it was edited, and it can lie in a file of its own."""
 
 import importlib
-import os
 from pathlib import Path
 
 import bpy
 import numpy as np
 import pytest
+
+from tests.addon.processes import resident_bytes
 
 NAMES = ("position", "velocity", "rotation", "flap")
 
@@ -167,10 +168,6 @@ def test_a_clip_that_lost_its_object_is_found(clip):
     assert clip.clips_without_users() == [mesh]
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
 def test_header_record_and_damage_read_no_attribute(clip, saved):
     _, mesh = written(clip, 250, 4000)
@@ -180,11 +177,11 @@ def test_header_record_and_damage_read_no_attribute(clip, saved):
     assert saved.stat().st_size < 2e6 < 4e7 < Path(bpy.path.abspath(mesh.library.filepath)).stat().st_size
     bpy.ops.wm.open_mainfile(filepath=str(saved))
     mesh = bpy.context.scene.objects["Flock"].data
-    before = _resident()
+    before = resident_bytes()
     for _ in range(20):
         assert clip.header(mesh).count == 4000 and clip.record(mesh)["engine"] == "NUMBA"
         assert clip.damage(mesh) is None and clip.missing(mesh) is None
-    assert _resident() - before < 4e6  # one attribute is 12 MB or more
+    assert resident_bytes() - before < 4e6  # one attribute is 12 MB or more
 
 
 # -- in a file of its own -------------------------------------------------------------------------------------------

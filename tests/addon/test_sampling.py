@@ -196,10 +196,3 @@ def test_muted_repulsors_are_not_heeded(sampling, flock, repulsor):
     repulsor.flock_repulsor.mute = True
     found = sampling.effectors(sampling.sample(flock, bpy.context.scene, 1, 3, 2))
     assert found.spheres.radius.shape == (5, 0)
-
-
-def test_fingerprints_name_what_moves_otherwise(sampling, flock, repulsor):
-    before = sampling.fingerprints(sampled(sampling, flock))
-    flock.flock.target.location.x += 1.0
-    after = sampling.fingerprints(sampled(sampling, flock))
-    assert [name for name in before if before[name] != after[name]] == ["Target"]
