@@ -12,8 +12,9 @@ import numba
 import numpy as np
 
 from . import hash_grid, reference
+from .effectors import Effectors, attractor, spheres
 from .settings import RULES, Settings
-from .state import State, Traits
+from .state import State, Traits, spawn
 
 VERSION = numba.__version__
 
@@ -319,3 +320,14 @@ def _is_plain(settings: Settings, periodic: bool) -> bool:
 
 def _view_edge(field_of_view: float) -> float:
     return -2.0 if field_of_view >= 2 * np.pi else float(np.cos(field_of_view / 2))
+
+
+def warm_up() -> None:
+    """Compiles, or reads from numba's cache, all that the default flock needs: it takes seconds the first time, and may run in a thread.
+
+    Three boids fly one step towards a target and around a repulsor.
+    """
+    settings = Settings(count=3)
+    effectors = Effectors(attractors=attractor((0.0, 9.0, 0.0)), spheres=spheres([[0.0, 6.0, 0.0]], [1.0])).at(0)
+    stepper = Stepper(settings, Traits(settings), 1)
+    stepper.step(stepper.settle(spawn(settings), effectors), effectors, 1 / 24)

@@ -117,3 +117,12 @@ def test_the_plain_pair_loop_gives_the_same_bits_with_any_number_of_threads():
     for other in others:
         for name in one.vector:
             assert np.array_equal(one.vector[name], other.vector[name])
+
+
+def test_after_the_warm_up_the_default_flock_compiles_nothing_more():
+    steering.warm_up()
+    compiled = [value for value in vars(steering).values() if hasattr(value, "signatures")]
+    before = [len(one.signatures) for one in compiled]
+    flight("NUMBA", 3)
+    assert sum(before) > 0
+    assert [len(one.signatures) for one in compiled] == before
