@@ -366,7 +366,8 @@ def resolve(
     shortest way. Sliding keeps |v| b/R, b the distance at which the boid would pass the centre; reflection turns by π - 2 asin(b/R).
     Positions hold when rounded to float32. `dt` 0 stands for the start: nothing moves.
 
-    Where there is no free space (between two half spaces that cover all, say), a boid goes where it is the least deep inside.
+    Where there is no free space (between two half spaces that cover all, say), a boid keeps the place that it had before the step, until
+    there is some.
     """
     before, position, velocity = (np.array(array, float) for array in (before, position, velocity))
     everything = obstacles(effectors, settings, dt)
@@ -377,7 +378,9 @@ def resolve(
     if dt > 0:
         place, speed = swept(before[boids], place, speed, found, settings)
     flat = (1.0, 1.0, 0.0 if settings.plane else 1.0)
-    place, speed = freed(place * flat, speed, everything, settings)  # who is pushed may come to what was not near
+    # who is pushed may come to what was not near
+    place, speed, stuck = freed(place * flat, speed, everything, settings)
+    place[stuck] = before[boids[stuck]]
     if dt > 0 and settings.avoidance != "REFLECT":
         speed = braked(place, speed, found, settings.substeps * dt)
     position[boids], velocity[boids] = place * flat, speed * flat
@@ -443,21 +446,22 @@ def skin(points, one) -> np.ndarray:
     return ROUNDING * (scale + (radius if np.isfinite(radius) else 0.0)) + 1e-12
 
 
-def freed(position, velocity, found: list, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """Outside of everything: by the shortest way, else by looking around, else without the clearance, else as little inside as can be."""
-    position, velocity = position.copy(), velocity.copy()
+def freed(position, velocity, found: list, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Outside of everything: by the shortest way, else by looking around, else without the clearance; and who found no way, indices."""
+    position, velocity, stuck = position.copy(), velocity.copy(), np.zeros(0, int)
     for clearance in (settings.clearance, 0.0):
-        inside = np.flatnonzero(deepest(position, found, clearance)[0] > 0)
-        if not len(inside):
+        stuck = np.flatnonzero(deepest(position, found, clearance)[0] > 0)
+        if not len(stuck):
             break
-        place, speed, stuck = pushed_out(position[inside], velocity[inside], found, clearance, settings)
-        position[inside[~stuck]], velocity[inside[~stuck]] = place[~stuck], speed[~stuck]
-        rest = inside[stuck]
-        if len(rest):
-            place, free = looked_out(position[rest], found, clearance, settings.plane)
-            position[rest[free]] = place[free]
-            velocity[rest] = without_inward(position[rest], velocity[rest], found, clearance)
-    return position, velocity
+        place, speed, inside = pushed_out(position[stuck], velocity[stuck], found, clearance, settings)
+        position[stuck[~inside]], velocity[stuck[~inside]] = place[~inside], speed[~inside]
+        stuck = stuck[inside]
+        if len(stuck):
+            place, free = looked_out(position[stuck], found, clearance, settings.plane)
+            position[stuck[free]] = place[free]
+            velocity[stuck] = without_inward(position[stuck], velocity[stuck], found, clearance)
+            stuck = stuck[~free]
+    return position, velocity, stuck
 
 
 def pushed_out(position, velocity, found: list, clearance: float, settings: Settings):
