@@ -23,6 +23,12 @@ FALLOFF_POWER = {"CONSTANT": 0, "NEAREST": 0, "INVERSE": -1, "INVERSE_SQUARE": -
 VIEW_BAND = 0.2
 """Of the cosine, inside the edge of a smooth field of view: a neighbour fades in over it."""
 
+OFF_CENTRE = 0.25
+"""Of its radius: how far from the middle of its neighbours cohesion pulls in full."""
+
+TIGHTEN = 3.0
+"""How many times tighter a boid turns at most, to turn instead of braking."""
+
 
 def length(vectors: np.ndarray) -> np.ndarray:
     """Lengths of vectors (..., 3)."""
@@ -175,11 +181,23 @@ def steers(state: State, settings: Settings, traits: Traits, sums: Sums) -> dict
         result[name] = (
             rule.weight * traits.weight[:, None] * steered(wanted[name], state.velocity, rule.steer, cruise, settings)
         )
-        if (
-            settings.edge == "SMOOTH"
-        ):  # a steer fades with its neighbours, so that nothing jumps when one comes into reach
-            result[name] *= np.minimum(1.0, sums.weight[name])[:, None]
+        if settings.edge == "SMOOTH":
+            result[name] *= certainty(name, wanted[name], sums, settings)[:, None]
     return result
+
+
+def certainty(name: str, wanted: np.ndarray, sums: Sums, settings: Settings) -> np.ndarray:
+    """How far a steer counts, 0 to 1 (N,): it fades with its neighbours, so that nothing jumps when one comes into reach, and where they
+    pull against each other, so that nothing flips in the middle between them."""
+    share = np.minimum(1.0, sums.weight[name])
+    rule = getattr(settings, name)
+    if name == "separation":
+        return share * np.minimum(1.0, length(wanted) * rule.radius ** -FALLOFF_POWER[settings.falloff])
+    if name == "cohesion" and rule.radius > 0:
+        return share * np.minimum(
+            1.0, length(wanted) / (1.0 if settings.cohesion_of == "DIRECTION" else OFF_CENTRE * rule.radius)
+        )
+    return share
 
 
 def raw_steer(name: str, state: State, settings: Settings, sums: Sums) -> np.ndarray:
@@ -246,6 +264,12 @@ def level(state: State, settings: Settings, effectors: Effectors) -> np.ndarray:
     return -settings.level_flight * climb[:, None] * effectors.up
 
 
+def hold_speed(state: State, settings: Settings, traits: Traits) -> np.ndarray:
+    """Back to the cruise speed, weighted: (N, 3), along the heading (the speed control of Hildenbrandt 2010, 1 / tau its weight)."""
+    speed = length(state.velocity)
+    return (settings.speed_control * (settings.cruise_speed * traits.speed - speed))[:, None] * unit(state.velocity)
+
+
 def blend(parts: list[np.ndarray], settings: Settings) -> np.ndarray:
     """All weighted wishes in one, (N, 3)."""
     if settings.blending == "PRIORITISED":
@@ -264,6 +288,24 @@ def prioritised(parts: list[np.ndarray], most: float) -> np.ndarray:
         left = np.maximum(0.0, most - length(total))[:, None]
         total = total + limited(part, left)
     return total
+
+
+def turned(total: np.ndarray, state: State, settings: Settings, traits: Traits) -> np.ndarray:
+    """The wish (N, 3) of boids that control their speed: where it is to brake, it is turned to the side, and keeps its length.
+
+    All of the braking is left at cruise speed, none of it at min speed: a flock whose target is behind it wheels round, where one that
+    brakes would stand still and tear. OpenSteer's steering at low speed has the same purpose.
+    """
+    heading = unit(state.velocity)
+    along = np.einsum("ij,ij->i", total, heading)
+    least, cruise = settings.min_speed * traits.speed, settings.cruise_speed * traits.speed
+    free = smoothstep((length(state.velocity) - least) / np.maximum(cruise - least, 1e-9))
+    kept = np.where(along < 0, along * free, along)
+    lateral = total - along[:, None] * heading
+    size = length(lateral)
+    room = np.sqrt(size**2 + along**2 - kept**2)
+    gain = np.minimum(np.divide(room, size, out=np.ones_like(size), where=size > 0), TIGHTEN)
+    return gain[:, None] * lateral + kept[:, None] * heading
 
 
 def bounded(total: np.ndarray, settings: Settings) -> np.ndarray:
@@ -343,6 +385,11 @@ class Stepper:
             wander(state, settings, dt),
             level(state, settings, effectors),
         ]
-        acceleration = bounded(blend(parts, settings), settings)
+        if settings.speed_control > 0:
+            parts.append(hold_speed(state, settings, traits))
+        total = blend(parts, settings)
+        if settings.speed_control > 0:
+            total = turned(total, state, settings, traits)
+        acceleration = bounded(total, settings)
         velocity = (state.velocity + acceleration * dt) / (1.0 + settings.drag * dt)
         return with_speed_limits(velocity, state.velocity, settings, traits)

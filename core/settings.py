@@ -98,8 +98,8 @@ class Settings:
 
     # whom a boid heeds
     separation: Rule = _rule(4.0, 4.0)
-    alignment: Rule = _rule(1.5, 6.0)
-    cohesion: Rule = _rule(0.6, 9.0)
+    alignment: Rule = _rule(2.0, 6.0)
+    cohesion: Rule = _rule(1.5, 9.0)
     neighbours: int = 7
     """The k nearest that count, 1 to 32; 0 means all within the radius."""
     edge: str = "SMOOTH"
@@ -116,7 +116,7 @@ class Settings:
     integration: str = "VELOCITY_FIRST"
     cruise_speed: float = 6.0
     """The speed that Reynolds steering asks for, lengths per second."""
-    min_speed: float = 4.0
+    min_speed: float = 5.0
     """Lengths per second."""
     max_speed: float = 9.0
     """Lengths per second."""
@@ -140,8 +140,10 @@ class Settings:
     noise: float = 0.0
     """Angular noise of each step, radians: standard deviation (NORMAL), or the whole width (UNIFORM)."""
     noise_shape: str = "NORMAL"
-    level_flight: float = 0.3
+    level_flight: float = 1.0
     """Weight of the wish to fly level; no unit."""
+    speed_control: float = 3.0
+    """Weight of the wish to fly at cruise speed, per second; a boid that has it turns rather than brakes. 0 for none."""
     plane: bool = False
     """Flies in the plane z = 0 of its own space, exactly."""
 
@@ -257,7 +259,7 @@ def _from_mapping(kind: type, values: Mapping[str, Any]) -> Any:
 _POSITIVE = ("body_length", "spacing", "wander_rate", "source_interval", "gravity", "roll_rate", "max_turn_rate")
 _NOT_NEGATIVE = (
     "initial_speed", "release_duration", "cruise_speed", "min_speed", "max_speed", "max_acceleration",
-    "max_climb", "max_dive", "drag", "noise", "look_ahead", "clearance", "feelers", "feeler_length", "banking",
+    "max_climb", "max_dive", "speed_control", "drag", "noise", "look_ahead", "clearance", "feelers", "feeler_length", "banking",
     "smoothing", "beat_rate", "pre_roll",
 )  # fmt: skip
 _SHARES = ("size_variation", "speed_variation", "weight_variation")

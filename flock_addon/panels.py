@@ -258,6 +258,7 @@ class FLOCK_PT_motion(_FlockPanel, bpy.types.Panel):
         column.prop(own, "cruise_speed")
         column.prop(own, "min_speed", text="Min")
         column.prop(own, "max_speed", text="Max")
+        column.prop(own, "speed_control", text="Control")
         layout.prop(own, "max_acceleration")
         _draw_switched(layout, own, "limit_turn_rate", "max_turn_rate")
         column = layout.column(align=True)

@@ -400,6 +400,9 @@ class FLOCK_PG_flock(bpy.types.PropertyGroup):
             "UNIFORM": ("Uniform", "The noise is the whole width"),
         },
     )
+    speed_control: _real(
+        "speed_control", "Speed Control", "How much boids hold cruise speed, and turn rather than brake", soft_max=10.0
+    )
     level_flight: _real("level_flight", "Level Flight", "How much boids like to fly level", soft_max=5.0)
     plane: _yes("plane", "In a Plane", "The flock stays in the XY plane of its object")
 

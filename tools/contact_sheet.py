@@ -33,8 +33,8 @@ def flight_effectors(settings: Settings, frames: int, sphere: float) -> Effector
     flock_radius = settings.spacing * np.cbrt(settings.count * 3 / (4 * np.pi))
     reach = 2 * flock_radius + 40 * settings.body_length
     samples = frames * settings.substeps + 1
-    # the target travels at the cruise speed along the long way
-    turn = np.arange(samples) / (FPS * settings.substeps) * settings.cruise_speed / (2 * reach)
+    # the target travels as fast as the flock in a crowd along the long way
+    turn = np.arange(samples) / (FPS * settings.substeps) * settings.min_speed / (2 * reach)
     path = np.stack((reach * np.sin(2 * turn) / 2, reach * np.sin(turn), 0.25 * reach * np.sin(0.7 * turn)), axis=1)
     obstacles = {"spheres": spheres([[0.0, 0.5 * reach, 0.0]], [sphere])} if sphere else {}
     return Effectors(attractors=attractor(path), **obstacles)

@@ -42,8 +42,8 @@ DT = 1 / 24
 
 PLAIN = Settings(
     separation=Rule(4.2, 0.4), alignment=Rule(1.6, 1.0), cohesion=Rule(1.0, 1.0), neighbours=0, edge="HARD", acceleration="CONSTANT",
-    max_acceleration=0.5, min_speed=0.0, max_speed=1.0, attraction=0.0, wander=0.0, level_flight=0.0, speed_variation=0.0,
-    weight_variation=0.0,
+    max_acceleration=0.5, min_speed=0.0, max_speed=1.0, attraction=0.0, wander=0.0, level_flight=0.0, speed_control=0.0,
+    speed_variation=0.0, weight_variation=0.0,
 )  # fmt: skip
 """Hard edges, separation 1/d, normalised rules: the same work as the C++ step."""
 

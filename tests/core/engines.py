@@ -24,7 +24,7 @@ DT = 1 / 24
 OFF = Rule(weight=0.0, radius=0.0)
 BARE = {
     "separation": OFF, "alignment": OFF, "cohesion": OFF, "neighbours": 0, "edge": "HARD", "wander": 0.0,
-    "level_flight": 0.0, "speed_variation": 0.0, "weight_variation": 0.0, "min_speed": 0.0,
+    "level_flight": 0.0, "speed_control": 0.0, "speed_variation": 0.0, "weight_variation": 0.0, "min_speed": 0.0,
 }  # fmt: skip
 """Settings without any rule, limit or chance: a test adds the one that it is about."""
 
