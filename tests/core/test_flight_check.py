@@ -70,6 +70,35 @@ def test_who_has_left_is_found():
     assert found.frame == 7.0
 
 
+def test_a_wide_flock_before_does_not_hide_who_leaves_later():
+    position, velocity, rotation = clip()
+    position[:5] *= 1000.0  # far apart, all of them: nobody has left
+    position[7:, 3] += (0.0, 0.0, 500.0)
+    found = flight_check.check(position, velocity, rotation, Settings()).leavers
+    assert (found.count, found.frame) == (3, 7.0)
+
+
+def test_a_place_that_is_no_number_has_left_and_breaks_nothing():
+    position, velocity, rotation = clip()
+    position[4, 1] = np.nan
+    found = flight_check.check(position, velocity, rotation, Settings())
+    assert (found.leavers.count, found.leavers.frame, found.leavers.worst) == (1, 4.0, np.inf)
+    assert found.collisions.count == 0
+
+
+@pytest.mark.parametrize("spread", [(1.0, 1.0, 1.0), (0.0, 9.0, 0.1), (0.0, 0.0, 0.0)])
+def test_near_pairs_are_those_of_all_pairs(spread):
+    random = np.random.default_rng(3)
+    for count in (2, 3, 60):
+        points = random.normal(size=(count, 3)) * spread
+        points[count // 2] = points[0] + (0.02, 0.0, 0.0)
+        apart = np.linalg.norm(points[:, None] - points[None], axis=-1)[np.triu_indices(count, 1)]
+        for limit in (0.0, 0.3, 50.0):
+            pairs, nearest = flight_check.nearest_pairs(points, limit)
+            assert pairs == (apart < limit).sum()
+            assert nearest == pytest.approx(apart.min(), abs=1e-12)
+
+
 def test_empty_clips_and_single_frames_have_no_faults():
     for frames, boids in ((1, 0), (5, 0), (1, 1), (1, 3)):
         arrays = np.zeros((frames, boids, 3)), np.zeros((frames, boids, 3)), np.zeros((frames, boids, 4))
