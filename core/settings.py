@@ -130,7 +130,7 @@ class Settings:
     """Steepest dive below the horizon, radians."""
     drag: float = 0.0
     """Linear drag, per second: v <- (v + a dt) / (1 + drag dt)."""
-    attraction: float = 0.4
+    attraction: float = 0.3
     """Weight of attractors, sources and paths; no unit."""
     attraction_steer: str = "REYNOLDS"
     wander: float = 0.25
