@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +57,7 @@ class FlightCheck:
 
 
 NAMES = ("collisions", "inside", "inside_between", "turns", "rolls", "leavers")
-"""Of the findings."""
+"""Of the findings, in the order of a row."""
 
 
 def check(position, velocity, rotation, settings: Settings, effectors: Effectors | None = None, fps: float = 24.0):
@@ -77,81 +77,101 @@ def check(position, velocity, rotation, settings: Settings, effectors: Effectors
     if position.ndim != 3 or position.shape != velocity.shape or rotation.shape != (*position.shape[:2], 4):
         raise FlockError("Give positions and velocities as (frames, boids, 3) and rotations as (frames, boids, 4)")
     checker = Checker(settings, effectors or Effectors(), fps)
-    for frame in zip(position, velocity, rotation, strict=True):
-        checker.add(*frame)
-    return checker.result()
+    return summary(np.array([checker.add(*frame) for frame in zip(position, velocity, rotation, strict=True)]))
+
+
+def summary(rows: np.ndarray) -> FlightCheck:
+    """The findings on a whole clip from those on its frames: (F, 6, 3), as `Checker.add` gives them."""
+    rows = np.reshape(rows, (-1, len(NAMES), 3))
+    return FlightCheck(**{name: _whole(rows[:, index], name) for index, name in enumerate(NAMES)})
+
+
+def _whole(rows: np.ndarray, name: str) -> Finding:
+    count, frame, worst = rows.T
+    if not len(rows):
+        return Finding()
+    known = frame >= 0
+    if name == "collisions":
+        index = int(np.argmin(np.where(known, worst, np.inf)))
+    else:
+        index = int(np.argmax(np.where(known == known.any(), worst, -np.inf)))
+    return Finding(int(count.sum()), float(frame[index]), float(worst[index]))
+
+
+def _rows(findings: Iterable[Finding]) -> np.ndarray:
+    return np.array([(one.count, one.frame, one.worst) for one in findings])
 
 
 class Checker:
-    """Looks through a clip frame by frame, so that it need not lie in memory as a whole, and the caller can stop."""
+    """Looks through a clip frame by frame, so that it need not lie in memory as a whole, and the caller can stop.
 
-    def __init__(self, settings: Settings, effectors: Effectors, fps: float) -> None:
+    Args:
+        first: index of the first frame that is added, where those before it were looked at already.
+        before: position, velocity and rotation of the frame before it, then.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        effectors: Effectors,
+        fps: float,
+        first: int = 0,
+        before: tuple[np.ndarray, ...] | None = None,
+    ) -> None:
         self._settings, self._effectors, self._fps = settings, effectors, fps
         self._turn_limit = orientation.turn_limit(settings) if settings.smoothing > 0 else settings.max_turn_rate
-        self._before: tuple[np.ndarray, ...] | None = None
-        self._found = {name: Finding() for name in NAMES}
-        self.frames = 0
-        """How many it has seen."""
+        self._index, self._before = first, before
 
-    def add(self, position, velocity, rotation) -> None:
-        """The next frame: (N, 3), (N, 3), (N, 4)."""
+    def add(self, position, velocity, rotation) -> np.ndarray:
+        """The next frame: (N, 3), (N, 3), (N, 4). Returns float64 (6, 3): count, frame and worst of each finding."""
         now = tuple(np.asarray(array, float) for array in (position, velocity, rotation))
-        index = float(self.frames)
-        self._pairs(now[0][np.isfinite(now[0]).all(axis=1)], index)
-        self._obstacles("inside", now[0], index)
-        self._leavers(now[0], index)
+        index = float(self._index)
+        found = {
+            "collisions": self._pairs(now[0][np.isfinite(now[0]).all(axis=1)], index),
+            "inside": self._obstacles(now[0], index),
+            "leavers": self._leavers(now[0], index),
+        }
         if self._before is not None:
-            for share in BETWEEN:
-                points = hermite(self._before, now, share, self._fps)
-                self._obstacles("inside_between", points, index - 1 + share)
-            turns, rolls = rates(self._before[2], now[2], self._fps)
-            self._above("turns", turns, self._turn_limit, index - 1)
-            self._above("rolls", rolls, self._settings.roll_rate, index - 1)
-        self._before, self.frames = now, self.frames + 1
+            before = tuple(np.asarray(array, float) for array in self._before)
+            places = ((hermite(before, now, share, self._fps), index - 1 + share) for share in BETWEEN)
+            found["inside_between"] = _whole(_rows(self._obstacles(*place) for place in places), "inside_between")
+            turns, rolls = rates(before[2], now[2], self._fps)
+            found["turns"] = self._above(turns, self._turn_limit, index - 1)
+            found["rolls"] = self._above(rolls, self._settings.roll_rate, index - 1)
+        self._before, self._index = now, self._index + 1
+        return _rows(found.get(name, Finding()) for name in NAMES)
 
-    def result(self) -> FlightCheck:
-        """What was found so far."""
-        return FlightCheck(**self._found)
+    def _pairs(self, points: np.ndarray, frame: float) -> Finding:
+        if len(points) < 2:
+            return Finding()
+        pairs, nearest = nearest_pairs(points, self._settings.body_length / 2)
+        return Finding(pairs, frame, nearest)
 
-    def _note(self, name: str, count: int, frame: float, value: float, is_worse: bool) -> None:
-        """One more moment; where it is the worst yet, it is kept."""
-        old = self._found[name]
-        kept = (frame, value) if is_worse else (old.frame, old.worst)
-        self._found[name] = Finding(old.count + count, *kept)
-
-    def _pairs(self, points: np.ndarray, frame: float) -> None:
-        if len(points) > 1:
-            pairs, nearest = nearest_pairs(points, self._settings.body_length / 2)
-            old = self._found["collisions"]
-            self._note("collisions", pairs, frame, nearest, old.frame < 0 or nearest < old.worst)
-
-    def _obstacles(self, name: str, points: np.ndarray, moment: float) -> None:
+    def _obstacles(self, points: np.ndarray, moment: float) -> Finding:
         settings = self._settings
         sample = int(np.floor(moment * settings.substeps))
         share = moment * settings.substeps - sample
+        count, worst = 0, 0.0
         for one in avoidance.obstacles(self._effectors.at(sample), settings, 1.0 / self._fps):
             size = one.at(share)[1] if isinstance(one, avoidance.Sphere) else settings.body_length
             depth = -one.distance(points, share)[0]
-            deepest = float(depth.max(initial=0.0))
-            worse = deepest > max(self._found[name].worst, float(TOLERANCE * size))
-            self._note(name, int((depth > TOLERANCE * size).sum()), moment, deepest, worse)
+            inside = depth > TOLERANCE * size
+            count, worst = count + int(inside.sum()), max(worst, float(depth.max(initial=0.0, where=inside)))
+        return Finding(count, moment if count else -1.0, worst)
 
-    def _above(self, name: str, values: np.ndarray, limit: float, frame: float) -> None:
+    def _above(self, values: np.ndarray, limit: float, frame: float) -> Finding:
         """Values (N,) beyond a limit, but for what rounding does."""
-        if len(values):
-            count, worst = int((values > limit * 1.001 + 1e-2).sum()), float(values.max())
-            old = self._found[name]
-            self._note(name, count, frame, worst, old.frame < 0 or worst > old.worst)
+        if not len(values):
+            return Finding()
+        return Finding(int((values > limit * 1.001 + 1e-2).sum()), frame, float(values.max()))
 
-    def _leavers(self, points: np.ndarray, frame: float) -> None:
+    def _leavers(self, points: np.ndarray, frame: float) -> Finding:
         if not len(points):
-            return
+            return Finding()
         distance = _distance(points, np.nanmedian(points, axis=0))
         distance[np.isnan(distance)] = np.inf  # a place that is no number is as far away as can be
         gone = distance > LEFT * max(float(np.median(distance)), self._settings.body_length)
-        old, worst = self._found["leavers"], float(distance.max())
-        worse = (bool(gone.any()), worst) > (old.frame >= 0, old.worst)
-        self._note("leavers", int(gone.sum()), frame if gone.any() else -1.0, worst, worse)
+        return Finding(int(gone.sum()), frame if gone.any() else -1.0, float(distance.max()))
 
 
 def nearest_pairs(points: np.ndarray, limit: float) -> tuple[int, float]:

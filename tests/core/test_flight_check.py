@@ -86,6 +86,22 @@ def test_a_place_that_is_no_number_has_left_and_breaks_nothing():
     assert found.collisions.count == 0
 
 
+def test_two_parts_of_a_clip_have_the_findings_of_the_whole():
+    position, velocity, rotation = clip()
+    position[3, 1] = position[3, 2] + (0.1, 0.0, 0.0)
+    rotation[6:, 0] = (0.0, 0.0, 1.0, 0.0)
+    inside = Effectors(spheres=spheres([[2.0, 6.0 / 24 * 5.5, 0.0]], [0.05]))
+    whole = flight_check.check(position, velocity, rotation, Settings(), inside)
+    for cut in (4, 6):
+        first = flight_check.Checker(Settings(), inside, 24.0)
+        before = position[cut - 1], velocity[cut - 1], rotation[cut - 1]
+        second = flight_check.Checker(Settings(), inside, 24.0, cut, before)
+        rows = [first.add(position[k], velocity[k], rotation[k]) for k in range(cut)]
+        rows += [second.add(position[k], velocity[k], rotation[k]) for k in range(cut, FRAMES)]
+        assert flight_check.summary(np.array(rows)) == whole
+    assert whole.collisions.count == whole.rolls.count == whole.inside_between.count == 1
+
+
 @pytest.mark.parametrize("spread", [(1.0, 1.0, 1.0), (0.0, 9.0, 0.1), (0.0, 0.0, 0.0)])
 def test_near_pairs_are_those_of_all_pairs(spread):
     random = np.random.default_rng(3)
