@@ -17,6 +17,7 @@ import numpy as np
 from .effectors import Effectors
 from .orientation import cross, dot, unit
 from .settings import Settings
+from .vectors import any_side
 
 BOUNCES = 4
 """Hits of one boid in one step that are followed one by one; `freed` takes care of the rest."""
@@ -239,13 +240,6 @@ class Box(Flat):
         ahead = np.einsum("nij,nj->ni", axes, direction)
         left = half + gap[:, None] - np.where(ahead < 0, -1.0, 1.0) * inner
         return np.divide(left, np.abs(ahead), out=np.full_like(left, np.inf), where=np.abs(ahead) > 1e-9).min(axis=1)
-
-
-def any_side(heading: np.ndarray) -> np.ndarray:
-    """For a boid that flies straight at the middle: to its right, level; where there is no level, along +X. (N, 3)."""
-    x, y, _ = heading.T
-    right = np.stack((y, -x, np.zeros_like(x)), axis=1)
-    return np.where((x * x + y * y > 1e-12)[:, None], unit(right), (1.0, 0.0, 0.0))
 
 
 def obstacles(effectors: Effectors, settings: Settings, dt: float) -> list:

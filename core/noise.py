@@ -38,6 +38,7 @@ class Purpose(IntEnum):
     SOURCE_Z = 16
     RELEASE = 17
     PHASE = 18
+    START_SPEED = 19
 
 
 def mix(value):

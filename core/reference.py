@@ -8,17 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import avoidance, orientation
+from . import avoidance, goals, orientation
 from .effectors import Effectors
-from .noise import Purpose, uniform
-from .settings import RULES, Rule, Settings
+from .goals import full_push, steered
+from .noise import Purpose, stream
+from .settings import FALLOFF_POWER, RULES, Rule, Settings
 from .state import State, Traits
+from .vectors import edge_weight, length, limited, smoothstep, unit
 
 BLOCK = 256
 """Boids whose neighbours are looked up at a time, to bound the memory of the pair matrices."""
-
-FALLOFF_POWER = {"CONSTANT": 0, "NEAREST": 0, "INVERSE": -1, "INVERSE_SQUARE": -2, "CENTROID": 1}
-"""Of the distance, in the magnitude of separation."""
 
 VIEW_BAND = 0.2
 """Of the cosine, inside the edge of a smooth field of view: a neighbour fades in over it."""
@@ -29,37 +28,8 @@ OFF_CENTRE = 0.25
 TIGHTEN = 3.0
 """How many times tighter a boid turns at most, to turn instead of braking."""
 
-
-def length(vectors: np.ndarray) -> np.ndarray:
-    """Lengths of vectors (..., 3)."""
-    return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
-
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """Directions; the zero vector has none and stays zero."""
-    size = length(vectors)[..., None]
-    return np.divide(vectors, size, out=np.zeros_like(vectors), where=size > 0)
-
-
-def limited(vectors: np.ndarray, most) -> np.ndarray:
-    """Vectors cut to a length of at most `most`."""
-    size = length(vectors)[..., None]
-    return vectors * np.minimum(1.0, np.divide(most, size, out=np.ones_like(size), where=size > 0))
-
-
-def smoothstep(value: np.ndarray) -> np.ndarray:
-    """0 below 0, 1 above 1, smooth between."""
-    value = np.clip(value, 0.0, 1.0)
-    return value * value * (3.0 - 2.0 * value)
-
-
-def edge_weight(distance, reach, smooth: bool):
-    """Weight of a neighbour over its distance: 1 - (d/R)² squared, or 1 as far as a hard edge."""
-    within = distance < reach
-    if not smooth:
-        return within.astype(float)
-    share = np.divide(distance, reach, out=np.ones(np.broadcast(distance, reach).shape), where=np.asarray(reach) > 0)
-    return np.where(within, (1.0 - share**2) ** 2, 0.0)
+SHELL_BAND = 0.25
+"""Of the inner radius, beyond it: in a smooth shell a neighbour fades in over it."""
 
 
 def view_weight(cosine, field_of_view: float, smooth: bool):
@@ -68,6 +38,22 @@ def view_weight(cosine, field_of_view: float, smooth: bool):
         return np.ones_like(cosine)
     edge = np.cos(field_of_view / 2)
     return smoothstep((cosine - edge) / VIEW_BAND) if smooth else (cosine > edge).astype(float)
+
+
+def shell_weight(distance, inner_radius: float, smooth: bool):
+    """Weight of a neighbour over its distance from the inner edge of a shell: none inside it."""
+    if smooth:
+        return smoothstep((distance / inner_radius - 1.0) / SHELL_BAND)
+    return (distance >= inner_radius).astype(float)
+
+
+def inner_radii(settings: Settings) -> list[float]:
+    """Of the three rules' shells, lengths: exclusive zones begin where the next smaller one ends."""
+    rules = [getattr(settings, name) for name in RULES]
+    if settings.zones == "OVERLAPPING":
+        return [rule.inner_radius for rule in rules]
+    radii = [rule.radius for rule in rules]
+    return [max([rule.inner_radius, *(radius for radius in radii if radius < rule.radius)]) for rule in rules]
 
 
 class Sums:
@@ -104,11 +90,9 @@ def gather_block(boids: np.ndarray, state: State, settings: Settings, sums: Sums
     ranked = others if smooth else others & (view_weight(cosine, widest_view(settings), False) > 0)
     near, cut = nearest(distance, ranked, settings)
     weights = {
-        name: rule_weights(getattr(settings, name), distance, cosine, cut, near & others, smooth) for name in RULES
+        name: rule_weights(getattr(settings, name), inner, distance, cosine, cut, near & others, smooth)
+        for name, inner in zip(RULES, inner_radii(settings), strict=True)
     }
-    if settings.zones != "OVERLAPPING":
-        for inner, outer in (("separation", "alignment"), ("separation", "cohesion"), ("alignment", "cohesion")):
-            weights[outer] = np.where(distance < getattr(settings, inner).radius, 0.0, weights[outer])
     if settings.falloff == "NEAREST":
         weights["separation"] = only_nearest(weights["separation"], distance)
     away = -toward * falloff(distance, settings.falloff)[..., None]
@@ -119,9 +103,14 @@ def gather_block(boids: np.ndarray, state: State, settings: Settings, sums: Sums
     sums.vector["cohesion"][boids] = np.einsum("bn,bni->bi", weights["cohesion"], together)
     for name in RULES:
         sums.weight[name][boids] = weights[name].sum(axis=1)
-    if settings.alignment.count_self:
-        sums.vector["alignment"][boids] += aligned[boids]
-        sums.weight["alignment"][boids] += 1.0
+
+
+def count_self(sums: Sums, state: State, settings: Settings) -> None:
+    """Adds every boid to its own neighbours, where it has any: a boid alone has nothing to align with."""
+    aligned = unit(state.velocity) if settings.alignment_of == "HEADING" else state.velocity
+    share = np.minimum(1.0, sums.weight["alignment"])
+    sums.vector["alignment"] += share[:, None] * aligned
+    sums.weight["alignment"] += share
 
 
 def widest_view(settings: Settings) -> float:
@@ -129,12 +118,12 @@ def widest_view(settings: Settings) -> float:
     return max(getattr(settings, name).field_of_view for name in RULES)
 
 
-def rule_weights(rule: Rule, distance, cosine, cut, candidates, smooth: bool) -> np.ndarray:
+def rule_weights(rule: Rule, inner: float, distance, cosine, cut, candidates, smooth: bool) -> np.ndarray:
     """How much each candidate counts for one rule."""
-    weight = edge_weight(distance, np.minimum(rule.radius, cut), smooth) * view_weight(
-        cosine, rule.field_of_view, smooth
-    )
-    return np.where(candidates & (distance >= rule.inner_radius), weight, 0.0)
+    weight = edge_weight(distance, np.minimum(rule.radius, cut), smooth)
+    if inner > 0:
+        weight = weight * shell_weight(distance, inner, smooth)
+    return np.where(candidates, weight * view_weight(cosine, rule.field_of_view, smooth), 0.0)
 
 
 def nearest(distance: np.ndarray, ranked: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
@@ -169,20 +158,16 @@ def falloff(distance: np.ndarray, kind: str) -> np.ndarray:
 
 def steers(state: State, settings: Settings, traits: Traits, sums: Sums) -> dict[str, np.ndarray]:
     """What each of the three rules wants, weighted: (N, 3) each."""
-    wanted = {name: raw_steer(name, state, settings, sums) for name in RULES}
-    if settings.zones == "PRIORITY":
-        crowded = sums.weight["separation"] > 0
-        for name in ("alignment", "cohesion"):
-            wanted[name][crowded] = 0.0
     cruise = settings.cruise_speed * traits.speed
     result = {}
     for name in RULES:
-        rule = getattr(settings, name)
-        result[name] = (
-            rule.weight * traits.weight[:, None] * steered(wanted[name], state.velocity, rule.steer, cruise, settings)
-        )
+        rule, wanted = getattr(settings, name), raw_steer(name, state, settings, sums)
+        share = rule.weight * traits.weight
         if settings.edge == "SMOOTH":
-            result[name] *= certainty(name, wanted[name], sums, settings)[:, None]
+            share = share * certainty(name, wanted, sums, settings)
+        if settings.zones == "PRIORITY" and name != "separation":
+            share = share * (1.0 - np.minimum(1.0, sums.weight["separation"]))
+        result[name] = share[:, None] * steered(wanted, state.velocity, rule.steer, cruise, settings)
     return result
 
 
@@ -191,9 +176,11 @@ def certainty(name: str, wanted: np.ndarray, sums: Sums, settings: Settings) -> 
     pull against each other, so that nothing flips in the middle between them."""
     share = np.minimum(1.0, sums.weight[name])
     rule = getattr(settings, name)
+    if rule.radius == 0:
+        return share
     if name == "separation":
         return share * np.minimum(1.0, length(wanted) * rule.radius ** -FALLOFF_POWER[settings.falloff])
-    if name == "cohesion" and rule.radius > 0:
+    if name == "cohesion":
         return share * np.minimum(
             1.0, length(wanted) / (1.0 if settings.cohesion_of == "DIRECTION" else OFF_CENTRE * rule.radius)
         )
@@ -208,66 +195,35 @@ def raw_steer(name: str, state: State, settings: Settings, sums: Sums) -> np.nda
         if name == "alignment" and rule.steer == "RAW":
             own = unit(state.velocity) if settings.alignment_of == "HEADING" else state.velocity
             vector = np.where(weight > 0, vector - own, 0.0)
-    return vector.copy()
-
-
-def steered(vector: np.ndarray, velocity: np.ndarray, kind: str, cruise: np.ndarray, settings: Settings) -> np.ndarray:
-    """UNIT, RAW, or Reynolds' desired velocity minus velocity, no longer than the max acceleration; nothing from nothing."""
-    if kind == "RAW":
-        return vector
-    direction = unit(vector)
-    if kind == "UNIT":
-        return direction
-    wish = limited(direction * cruise[:, None] - velocity, settings.max_acceleration)
-    return np.where(length(vector)[:, None] > 0, wish, 0.0)
-
-
-def goals(state: State, settings: Settings, traits: Traits, effectors: Effectors) -> np.ndarray:
-    """The pull of all attractors, weighted: (N, 3)."""
-    total = np.zeros_like(state.position)
-    group = effectors.attractors
-    cruise = settings.cruise_speed * traits.speed
-    for index in range(group.position.shape[1]):
-        offset = group.position[1, index] - state.position
-        distance = length(offset)
-        arrival = group.arrival[1, index]
-        ease = np.minimum(1.0, distance / arrival) if arrival > 0 else np.ones_like(distance)
-        reach = (
-            edge_weight(distance, group.radius[1, index], settings.edge == "SMOOTH")
-            if np.isfinite(group.radius[1, index])
-            else 1.0
-        )
-        pull = steered(offset, state.velocity, settings.attraction_steer, cruise, settings)
-        total += settings.attraction * (group.weight[1, index] * reach * ease)[:, None] * pull
-    return total
+    return vector
 
 
 def wander(state: State, settings: Settings, dt: float) -> np.ndarray:
     """A slowly turning push, weighted, of the max acceleration: smooth noise in time, a knot each 1 / rate seconds, (N, 3)."""
     time = state.step * dt * settings.wander_rate
     knot, blend = int(np.floor(time)), smoothstep(np.asarray(time - np.floor(time)))
-    key = np.full(len(state), settings.seed, np.int64).view(np.uint64)
-    boid = np.arange(len(state), dtype=np.uint64)
     axes = (Purpose.WANDER_X, Purpose.WANDER_Y, Purpose.WANDER_Z)
-    ends = [
-        np.stack([uniform(key, boid, np.uint64(at), np.uint64(axis)) for axis in axes], axis=1)
-        for at in (knot, knot + 1)
-    ]
+    ends = [np.stack([stream(settings.seed, len(state), at, axis) for axis in axes], axis=1) for at in (knot, knot + 1)]
     push = 2.0 * (ends[0] * (1.0 - blend) + ends[1] * blend) - 1.0
-    scale = settings.max_acceleration if settings.acceleration in ("BOUNDED", "UNBOUNDED") else 1.0
-    return settings.wander * scale * push
+    return settings.wander * full_push(settings) * push
 
 
-def level(state: State, settings: Settings, effectors: Effectors) -> np.ndarray:
+def level(state: State, settings: Settings, up: np.ndarray) -> np.ndarray:
     """Brakes climbing and sinking, weighted: (N, 3)."""
-    climb = state.velocity @ effectors.up
-    return -settings.level_flight * climb[:, None] * effectors.up
+    climb = state.velocity @ up
+    return -settings.level_flight / speed_unit(settings) * climb[:, None] * up
 
 
 def hold_speed(state: State, settings: Settings, traits: Traits) -> np.ndarray:
     """Back to the cruise speed, weighted: (N, 3), along the heading (the speed control of Hildenbrandt 2010, 1 / tau its weight)."""
     speed = length(state.velocity)
-    return (settings.speed_control * (settings.cruise_speed * traits.speed - speed))[:, None] * unit(state.velocity)
+    missing = (settings.cruise_speed * traits.speed - speed) / speed_unit(settings)
+    return settings.speed_control * missing[:, None] * unit(state.velocity)
+
+
+def speed_unit(settings: Settings) -> float:
+    """What wishes measure speeds in: 1, or, where only the total's direction counts, the cruise speed."""
+    return max(settings.cruise_speed, 1e-12) if settings.acceleration in ("CONSTANT", "TURN") else 1.0
 
 
 def blend(parts: list[np.ndarray], settings: Settings) -> np.ndarray:
@@ -378,18 +334,27 @@ class Stepper:
 
     def _accelerated(self, state: State, effectors: Effectors, dt: float) -> np.ndarray:
         settings, traits = self.settings, self.traits
-        rules = steers(state, settings, traits, self.gather(state))
-        parts = [
-            *rules.values(),
-            goals(state, settings, traits, effectors),
-            wander(state, settings, dt),
-            level(state, settings, effectors),
-        ]
-        if settings.speed_control > 0:
-            parts.append(hold_speed(state, settings, traits))
-        total = blend(parts, settings)
-        if settings.speed_control > 0:
+        total = blend(self._wishes(state, effectors, dt), settings)
+        if settings.speed_control:
             total = turned(total, state, settings, traits)
         acceleration = bounded(total, settings)
         velocity = (state.velocity + acceleration * dt) / (1.0 + settings.drag * dt)
         return with_speed_limits(velocity, state.velocity, settings, traits)
+
+    def _wishes(self, state: State, effectors: Effectors, dt: float) -> list[np.ndarray]:
+        """Whatever draws the boids, weighted, the most pressing first; what is switched off is left out."""
+        settings, traits = self.settings, self.traits
+        sums = self.gather(state)
+        if settings.alignment.count_self:
+            count_self(sums, state, settings)
+        rules = steers(state, settings, traits, sums)
+        parts = [rules["separation"], rules["cohesion"], rules["alignment"]]
+        if effectors.attractors.position.shape[1] and settings.attraction:
+            parts.append(goals.attracted(state, settings, traits, effectors.attractors))
+        if settings.wander:
+            parts.append(wander(state, settings, dt))
+        if settings.level_flight:
+            parts.append(level(state, settings, effectors.up))
+        if settings.speed_control:
+            parts.append(hold_speed(state, settings, traits))
+        return parts

@@ -36,6 +36,10 @@ CHOICES = {
 """Values of each named choice; the first is the default's."""
 
 
+FALLOFF_POWER = {"CONSTANT": 0, "NEAREST": 0, "INVERSE": -1, "INVERSE_SQUARE": -2, "CENTROID": 1}
+"""Of the distance, in the magnitude of separation."""
+
+
 class FlockError(ValueError):
     """A sentence for the user that says what to do."""
 
@@ -53,11 +57,12 @@ class Rule:
     field_of_view: float = math.tau
     """Full angle of the cone of sight ahead, radians; a whole turn sees all."""
     steer: str = "UNIT"
-    """UNIT: the direction alone. RAW: the sum or mean itself. REYNOLDS: desired velocity minus velocity, bounded."""
+    """UNIT: the direction alone. RAW: the sum or mean itself. REYNOLDS: desired velocity minus velocity, within the
+    response time, bounded."""
     total: str = "MEAN"
-    """MEAN over the neighbours, or their SUM."""
+    """MEAN over the neighbours, or their SUM; separation always sums."""
     count_self: bool = False
-    """Whether the boid counts as its own neighbour (alignment)."""
+    """Whether the boid counts as one of its neighbours, where it has any (alignment)."""
 
 
 def _rule(weight: float, radius: float) -> Any:
@@ -87,6 +92,8 @@ class Settings:
     """Initial headings: all ALIGNED with +Y, RANDOM, or at REST."""
     initial_speed: float = 5.0
     """Lengths per second."""
+    initial_speed_variation: float = 0.0
+    """Half-width of the initial speeds around theirs, as a share (0 to 0.9)."""
     release_duration: float = 0.0
     """Seconds over which the boids leave their spawn points one by one; 0 lets all go at once."""
     size_variation: float = 0.0
@@ -106,16 +113,20 @@ class Settings:
     falloff: str = "INVERSE"
     """Magnitude of separation over distance."""
     zones: str = "OVERLAPPING"
+    """OVERLAPPING: each rule has its own ball. EXCLUSIVE: a neighbour counts in the innermost alone, for the rules of
+    that radius. PRIORITY: so too, and separation silences the others."""
     alignment_of: str = "VELOCITY"
     cohesion_of: str = "OFFSET"
 
     # how it steers
     acceleration: str = "BOUNDED"
-    """BOUNDED by the maximum; CONSTANT: always the maximum; UNBOUNDED; TURN: heading only, at constant speed."""
+    """BOUNDED by the maximum; CONSTANT: always the maximum; UNBOUNDED; TURN: heading only, at the cruise speed."""
     blending: str = "SUM"
     integration: str = "VELOCITY_FIRST"
     cruise_speed: float = 6.0
     """The speed that Reynolds steering asks for, lengths per second."""
+    response_time: float = 1.0
+    """In which Reynolds steering seeks the desired velocity, seconds."""
     min_speed: float = 5.0
     """Lengths per second."""
     max_speed: float = 9.0
@@ -204,8 +215,11 @@ class Settings:
         """The same flock at another body length: lengths and speeds scale, times and angles stay."""
         _require(body_length > 0 and math.isfinite(body_length), "Set the body length above 0")
         factor = body_length / self.body_length
+        powers = weight_powers(self)
         rules = {name: _scaled_fields(getattr(self, name), _RULE_LENGTHS, factor) for name in RULES}
-        return replace(_scaled_fields(self, _LENGTHS, factor), **rules)
+        rules = {name: replace(rule, weight=rule.weight * factor ** powers[name]) for name, rule in rules.items()}
+        attraction = self.attraction * factor ** powers["attraction"]
+        return replace(_scaled_fields(self, _LENGTHS, factor), attraction=attraction, **rules)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, with a version; `from_dict` reads it back."""
@@ -237,6 +251,23 @@ _LENGTHS = (
 )  # fmt: skip
 
 
+def weight_powers(settings: Any) -> dict[str, int]:
+    """With which power of the body length the weights of rules and attraction scale, so that a flock flies alike at any size.
+
+    They all add up to an acceleration, or to a direction; what each gives before it is weighted may be neither.
+    """
+    raw = {
+        "separation": FALLOFF_POWER[settings.falloff],
+        "alignment": 1 if settings.alignment_of == "VELOCITY" else 0,
+        "cohesion": 1 if settings.cohesion_of == "OFFSET" else 0,
+        "attraction": 1,
+    }
+    steer = {name: getattr(settings, name).steer for name in RULES} | {"attraction": settings.attraction_steer}
+    given = {name: {"UNIT": 0, "REYNOLDS": 1, "RAW": raw[name]}[kind] for name, kind in steer.items()}
+    total = 0 if settings.acceleration in ("CONSTANT", "TURN") else 1
+    return {name: total - power for name, power in given.items()}
+
+
 def _require(condition: bool, sentence: str) -> None:
     if not condition:
         raise FlockError(sentence)
@@ -256,13 +287,15 @@ def _from_mapping(kind: type, values: Mapping[str, Any]) -> Any:
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-_POSITIVE = ("body_length", "spacing", "wander_rate", "source_interval", "gravity", "roll_rate", "max_turn_rate")
+_POSITIVE = (
+    "body_length", "spacing", "response_time", "wander_rate", "source_interval", "gravity", "roll_rate", "max_turn_rate",
+)  # fmt: skip
 _NOT_NEGATIVE = (
     "initial_speed", "release_duration", "cruise_speed", "min_speed", "max_speed", "max_acceleration",
     "max_climb", "max_dive", "speed_control", "drag", "noise", "look_ahead", "clearance", "feelers", "feeler_length", "banking",
     "smoothing", "beat_rate", "pre_roll",
 )  # fmt: skip
-_SHARES = ("size_variation", "speed_variation", "weight_variation")
+_SHARES = ("initial_speed_variation", "size_variation", "speed_variation", "weight_variation")
 _MAY_BE_INFINITE = ("max_turn_rate", "min_height", "max_acceleration", "max_speed")
 
 

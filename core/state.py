@@ -82,7 +82,9 @@ def spawn(settings: Settings, dtype: Any = np.float32) -> State:
     count = settings.count
     unit = [stream(settings.seed, count, 0, purpose) for purpose in (Purpose.SPAWN_X, Purpose.SPAWN_Y, Purpose.SPAWN_Z)]
     place = _in_box(settings, unit) if settings.spawn_shape == "BOX" else _in_ball(settings, unit)
-    velocity = _headings(settings) * (0.0 if settings.start == "REST" else settings.initial_speed)
+    vary = 2 * stream(settings.seed, count, 0, Purpose.START_SPEED) - 1
+    speed = settings.initial_speed * (1 + settings.initial_speed_variation * vary)
+    velocity = _headings(settings) * (0.0 if settings.start == "REST" else 1.0) * speed[:, None]
     rotation = np.zeros((count, 4))
     rotation[:, 0] = 1.0
     flap = stream(settings.seed, count, 0, Purpose.PHASE)

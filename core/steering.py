@@ -58,6 +58,13 @@ def _view_weight(cosine, edge, smooth):
 
 
 @numba.njit(nogil=True, cache=True)
+def _shell_weight(distance, inner, smooth):
+    if smooth:
+        return _smoothstep((distance / inner - 1.0) / reference.SHELL_BAND)
+    return 1.0
+
+
+@numba.njit(nogil=True, cache=True)
 def _rank(keys, indices, found, distance, boid, most):
     """Insertion into the sorted list of the nearest, ties by index; its new length."""
     if found == most and (distance, boid) >= (keys[most - 1], indices[most - 1]):
@@ -72,7 +79,7 @@ def _rank(keys, indices, found, distance, boid, most):
 
 @numba.njit(nogil=True, cache=True)
 def gather_range(begin, end, grid, position, velocity, heading, aligned, rules, views, widest, box, falloff, neighbours, smooth,
-                 exclusive, nearest_only, direction, out):  # fmt: skip
+                 nearest_only, direction, out):  # fmt: skip
     """Pair sums of the boids `order[begin:end]` into their rows of `out`, float64 (N, 12).
 
     `rules` is float64 (3, 2), radius and inner radius; `views` float64 (3,), the cosines of half the fields of view;
@@ -108,11 +115,11 @@ def gather_range(begin, end, grid, position, velocity, heading, aligned, rules, 
             for rule in range(3):
                 if distance < rules[rule, 1]:
                     continue
-                if exclusive and ((rule > 0 and distance < rules[0, 0]) or (rule == 2 and distance < rules[1, 0])):
-                    continue
                 weight = _edge_weight(distance, min(rules[rule, 0], cut), smooth) * _view_weight(
                     cosine, views[rule], smooth
                 )
+                if rules[rule, 1] > 0.0:
+                    weight *= _shell_weight(distance, rules[rule, 1], smooth)
                 if weight == 0.0:
                     continue
                 if rule == 0:
@@ -259,7 +266,7 @@ class Stepper(reference.Stepper):
         rules = [getattr(settings, name) for name in RULES]
         periodic = settings.space == "BOX" and settings.boundary == "PERIODIC"
         box = np.array(settings.space_size if periodic else (0.0, 0.0, 0.0))
-        reaches = np.array([(rule.radius, rule.inner_radius) for rule in rules])
+        reaches = np.array(list(zip([rule.radius for rule in rules], reference.inner_radii(settings), strict=True)))
         views = np.array([_view_edge(rule.field_of_view) for rule in rules])
         heading = reference.unit(state.velocity)
         aligned = heading if settings.alignment_of == "HEADING" else state.velocity
@@ -267,9 +274,9 @@ class Stepper(reference.Stepper):
         out = np.zeros((count, SUMS))
         if _is_plain(settings, periodic):
             self._gather_plain(grid, state.position, aligned, reaches[:, 0].copy(), out)
-            return self._sums(out, aligned)
+            return self._sums(out)
         power = reference.FALLOFF_POWER[settings.falloff]
-        choices: tuple[Any, ...] = (box, power, settings.neighbours, settings.edge == "SMOOTH", settings.zones != "OVERLAPPING",
+        choices: tuple[Any, ...] = (box, power, settings.neighbours, settings.edge == "SMOOTH",
                                    settings.falloff == "NEAREST", settings.cohesion_of == "DIRECTION", out)  # fmt: skip
         widest = _view_edge(reference.widest_view(settings))
         jobs = [
@@ -279,7 +286,7 @@ class Stepper(reference.Stepper):
         ]  # fmt: skip
         for job in jobs:
             job.result()
-        return self._sums(out, aligned)
+        return self._sums(out)
 
     def _gather_plain(
         self, grid: tuple, position: np.ndarray, aligned: np.ndarray, radii: np.ndarray, out: np.ndarray
@@ -293,14 +300,11 @@ class Stepper(reference.Stepper):
         for job in jobs:
             job.result()
 
-    def _sums(self, out: np.ndarray, aligned: np.ndarray) -> reference.Sums:
+    def _sums(self, out: np.ndarray) -> reference.Sums:
         sums = reference.Sums(len(out))
         for index, name in enumerate(RULES):
             sums.vector[name] = out[:, 4 * index : 4 * index + 3].copy()
             sums.weight[name] = out[:, 4 * index + 3].copy()
-        if self.settings.alignment.count_self:
-            sums.vector["alignment"] += aligned
-            sums.weight["alignment"] += 1.0
         return sums
 
 

@@ -162,7 +162,7 @@ class FLOCK_PT_spawn(_FlockPanel, bpy.types.Panel):
             layout.prop(own, name)
         if own.spawn_shape == "BOX":
             layout.prop(own, "spawn_proportions")
-        for name in ("start", "initial_speed", "release_duration"):
+        for name in ("start", "initial_speed", "initial_speed_variation", "release_duration"):
             layout.prop(own, name)
         column = layout.column(align=True)
         column.prop(own, "speed_variation", text="Variation Speed", slider=True)
@@ -260,6 +260,7 @@ class FLOCK_PT_motion(_FlockPanel, bpy.types.Panel):
         column.prop(own, "max_speed", text="Max")
         column.prop(own, "speed_control", text="Control")
         layout.prop(own, "max_acceleration")
+        layout.prop(own, "response_time")
         _draw_switched(layout, own, "limit_turn_rate", "max_turn_rate")
         column = layout.column(align=True)
         column.prop(own, "max_climb")

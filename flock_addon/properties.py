@@ -274,6 +274,9 @@ class FLOCK_PG_flock(bpy.types.PropertyGroup):
         update=_changed_spawn,
     )
     initial_speed: _speed("initial_speed", "Initial Speed", "Speed at the start")
+    initial_speed_variation: _share(
+        "initial_speed_variation", "Initial Speed Variation", "Share by which the speeds at the start differ"
+    )
     release_duration: _seconds("release_duration", "Release", "Time over which the boids leave their places one by one")
     size_variation: _share("size_variation", "Size Variation", "Share by which the boids' room differs")
     speed_variation: _share("speed_variation", "Speed Variation", "Share by which the boids' speeds differ")
@@ -339,7 +342,7 @@ class FLOCK_PG_flock(bpy.types.PropertyGroup):
             "BOUNDED": ("Bounded", "At most the maximum"),
             "CONSTANT": ("Constant", "Always the maximum"),
             "UNBOUNDED": ("Unbounded", "As large as the rules ask for"),
-            "TURN": ("Turn", "Only the heading changes, the speed stays"),
+            "TURN": ("Turn", "Only the heading changes, at the cruise speed"),
         },
     )
     blending: _choice(
@@ -362,6 +365,9 @@ class FLOCK_PG_flock(bpy.types.PropertyGroup):
         },
     )
     cruise_speed: _speed("cruise_speed", "Cruise Speed", "Speed that the boids seek")
+    response_time: _seconds(
+        "response_time", "Response Time", "In which Reynolds steering seeks the speed and heading it wants", min=0.001
+    )
     min_speed: _speed("min_speed", "Min Speed", "No boid flies slower")
     max_speed: _speed("max_speed", "Max Speed", "No boid flies faster")
     max_acceleration: _real(
@@ -551,9 +557,12 @@ def from_settings(own: FLOCK_PG_flock, settings: Settings) -> None:
 
 
 def scale_lengths(own: FLOCK_PG_flock, factor: float) -> None:
-    """Scales every length and speed but the body length."""
+    """Scales every length and speed but the body length, and the weights that go with them."""
     from ..core import settings as core
 
+    for name, power in core.weight_powers(own).items():
+        owner, weight = (own, "attraction") if name == "attraction" else (getattr(own, name), "weight")
+        setattr(owner, weight, getattr(owner, weight) * factor**power)
     for name in core._LENGTHS:
         if name != "body_length":
             value = getattr(own, name)
