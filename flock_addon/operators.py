@@ -195,13 +195,14 @@ class FLOCK_OT_bake(bpy.types.Operator):
 
 
 def _show(context: bpy.types.Context, text: str | None) -> None:
-    """The status bar's text, and the panels drawn again."""
+    """The status bar's text, and the sidebars drawn again, but not the viewports, which may be slow to draw."""
     if context.workspace:
         context.workspace.status_text_set(text)
     for window in context.window_manager.windows:
         for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                area.tag_redraw()
+            for region in area.regions if area.type == "VIEW_3D" else ():
+                if region.type == "UI":
+                    region.tag_redraw()
 
 
 class FLOCK_OT_free(bpy.types.Operator):

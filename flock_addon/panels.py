@@ -67,7 +67,7 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
         if job:
             layout.progress(factor=job.progress, text=f"{job.progress:.0%}")
             _draw_lines(layout, job.message)
-            layout.label(text="Esc: cancel", icon="EVENT_ESC")
+            layout.label(text="Press Esc to cancel")
             return
         _draw_range(layout, flock.flock, scene)
         layout.prop(flock.flock, "pre_roll")
@@ -158,8 +158,18 @@ class FLOCK_PT_spawn(_FlockPanel, bpy.types.Panel):
 
     def draw_flock(self, layout, flock, scene) -> None:
         own = flock.flock
-        for name in ("count", "seed", "body_length", "spacing", "spawn_shape"):
+        for name in ("count", "seed", "body_length"):
             layout.prop(own, name)
+
+
+class FLOCK_PT_spawn_more(_FlockPanel, bpy.types.Panel):
+    bl_label = "Spawn"
+    bl_parent_id = "FLOCK_PT_spawn"
+
+    def draw_flock(self, layout, flock, scene) -> None:
+        own = flock.flock
+        layout.prop(own, "spacing")
+        layout.prop(own, "spawn_shape")
         if own.spawn_shape == "BOX":
             layout.prop(own, "spawn_proportions")
         for name in ("start", "initial_speed", "initial_speed_variation", "release_duration"):
@@ -184,7 +194,6 @@ class FLOCK_UL_repulsors(bpy.types.UIList):
         row = layout.row(align=True)
         row.prop(item, "name", text="", emboss=False, icon="SPHERE")
         own = item.flock_repulsor
-        row.prop(own, "radius", text="")
         row.prop(own, "mute", text="", emboss=False, icon="HIDE_ON" if own.mute else "HIDE_OFF")
 
 
@@ -204,10 +213,20 @@ class FLOCK_PT_repulsors(_FlockPanel, bpy.types.Panel):
         column = row.column(align=True)
         column.operator(operators.FLOCK_OT_repulsor_add.bl_idname, text="", icon="ADD")
         column.operator(operators.FLOCK_OT_repulsor_remove.bl_idname, text="", icon="REMOVE")
-        layout.prop(own, "repulsors", text="Collection")
+        layout.prop(own, "repulsors", text="")
         active = operators.active_repulsor(flock)
         if active:
-            layout.prop(active.flock_repulsor, "strength")
+            column = layout.column(align=True)
+            column.prop(active.flock_repulsor, "radius")
+            column.prop(active.flock_repulsor, "strength")
+
+
+class FLOCK_PT_avoidance(_FlockPanel, bpy.types.Panel):
+    bl_label = "Avoidance"
+    bl_parent_id = "FLOCK_PT_repulsors"
+
+    def draw_flock(self, layout, flock, scene) -> None:
+        own = flock.flock
         for name in ("avoidance", "look_ahead", "clearance", "collision_decay"):
             layout.prop(own, name)
 
@@ -306,12 +325,14 @@ def _draw_switched(layout: bpy.types.UILayout, own: properties.FLOCK_PG_flock, s
 
 _classes = (
     FLOCK_UL_repulsors,
-    FLOCK_PT_flock,
-    FLOCK_PT_bake,
-    FLOCK_PT_clip,
+    FLOCK_PT_flock,  # from here on in the order of the work
     FLOCK_PT_spawn,
+    FLOCK_PT_spawn_more,
     FLOCK_PT_target,
     FLOCK_PT_repulsors,
+    FLOCK_PT_avoidance,
+    FLOCK_PT_bake,
+    FLOCK_PT_clip,
     FLOCK_PT_creature,
     FLOCK_PT_rules,
     FLOCK_PT_rules_more,

@@ -3,5 +3,13 @@
 # ruff: noqa: F821
 """The panel after a bake."""
 
-flock = new_flock()
-bpy.ops.flock.bake('INVOKE_DEFAULT')
+new_flock()
+start_bake()
+
+
+def show():
+    bpy.context.scene.frame_set(48)
+    done()
+
+
+when(lambda: tab_is_open() and baked(), show)

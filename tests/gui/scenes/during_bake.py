@@ -3,5 +3,5 @@
 # ruff: noqa: F821
 """A bake under way: progress in the panel and in the status bar."""
 
-new_flock(count=20000, frames=250)
-bpy.ops.flock.bake('INVOKE_DEFAULT')
+long_bake(count=20000, frames=1000)
+when(lambda: tab_is_open() and flying(), done)

@@ -4,3 +4,4 @@
 """The panel of a new flock."""
 
 new_flock()
+when(tab_is_open, done)

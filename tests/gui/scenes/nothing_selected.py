@@ -5,3 +5,4 @@
 
 bpy.ops.object.select_all(action='DESELECT')
 bpy.context.view_layer.objects.active = None
+when(tab_is_open, done)

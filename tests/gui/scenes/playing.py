@@ -3,15 +3,11 @@
 # ruff: noqa: F821
 """A clip that plays."""
 
-flock = new_flock(frames=100)
-bpy.ops.flock.bake('INVOKE_DEFAULT')
-
-
-def play():
-    if is_baked(flock):
-        bpy.ops.screen.animation_play()
-    else:
-        later(1, play)
-
-
-later(5, play)
+shown = set()
+bpy.app.handlers.frame_change_post.append(lambda scene, depsgraph=None: shown.add(scene.frame_current))
+new_flock()
+start_bake()
+when(
+    lambda: tab_is_open() and baked(),
+    lambda: (shown.clear(), bpy.ops.screen.animation_play(), when(lambda: len(shown) > 10, done)),
+)

@@ -8,3 +8,4 @@ area.type = 'PREFERENCES'
 bpy.context.preferences.active_section = 'ADDONS'
 bpy.context.window_manager.addon_search = "Flock"
 bpy.ops.preferences.addon_expand(module="bl_ext.user_default.flock")
+done()

@@ -4,3 +4,4 @@
 """The panel of the flock whose target is selected."""
 
 select(new_flock().flock.target)
+when(tab_is_open, done)

@@ -6,4 +6,17 @@
 flock = new_flock(count=100)
 flock.flock.use_scene_range = False
 flock.flock.frame_start, flock.flock.frame_end = 100, 1
-later(3, lambda: bpy.ops.flock.bake('INVOKE_DEFAULT'))
+
+
+def refused():
+    try:
+        start_bake()
+    except RuntimeError as error:  # so Blender hands an operator's report to a script
+        assert "The last frame (1) lies before the first (100)" in str(error)
+        assert not bake.running
+        done()
+    else:
+        raise AssertionError("the bake began all the same")
+
+
+when(tab_is_open, refused)
