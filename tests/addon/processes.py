@@ -73,7 +73,12 @@ def blender(
         The keywords that the script gave to `answer`, and `printed`: all that was printed.
     """
     user.mkdir(exist_ok=True)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("BLENDER_", "PYTEST_"))}
+    foreign = (
+        "BLENDER_",
+        "PYTEST_",
+        "PYTHONDONTWRITEBYTECODE",
+    )  # a user's Blender keeps the bytecode of its extensions
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     done = subprocess.run(
         [*within, python, "-c", PRELUDE + script, *map(str, arguments)],
         env=environment | {"BLENDER_USER_RESOURCES": str(user)},

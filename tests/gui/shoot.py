@@ -27,6 +27,7 @@ SECONDS = {
     "preferences": 20,
     "wrong_setting": 20,
     "escape": 90,
+    "first_compile": 60,
     "first_flock": 240,
 }
 """How long each scene has until its picture is taken, on a busy machine."""
