@@ -70,9 +70,6 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
             layout.label(text="Press Esc to cancel")
             return
         _draw_range(layout, flock.flock, scene)
-        layout.prop(flock.flock, "pre_roll")
-        layout.prop(flock.flock, "substeps")
-        layout.prop(flock.flock, "storage")
         baked = bake.is_baked(flock)
         row = layout.row(align=True)
         row.scale_y = 1.4
@@ -80,6 +77,15 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
         if baked:
             row.operator(operators.FLOCK_OT_free.bl_idname, text="Free", icon="X")
         _draw_state(layout.column(align=True), flock, scene)
+
+
+class FLOCK_PT_bake_more(_FlockPanel, bpy.types.Panel):
+    bl_label = "Options"
+    bl_parent_id = "FLOCK_PT_bake"
+
+    def draw_flock(self, layout, flock, scene) -> None:
+        for name in ("pre_roll", "substeps", "storage"):
+            layout.prop(flock.flock, name)
 
 
 class FLOCK_PT_clip(_FlockPanel, bpy.types.Panel):
@@ -332,6 +338,7 @@ _classes = (
     FLOCK_PT_repulsors,
     FLOCK_PT_avoidance,
     FLOCK_PT_bake,
+    FLOCK_PT_bake_more,
     FLOCK_PT_clip,
     FLOCK_PT_creature,
     FLOCK_PT_rules,
