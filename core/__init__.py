@@ -21,11 +21,12 @@ caller's unit, times in seconds. It needs numpy alone; where numba can be import
 """
 
 from .effectors import Attractors, Boxes, Effectors, Path, Planes, Predators, Spheres, attractor, spheres
+from .flocks import Sight
 from .settings import FlockError, Rule, Settings
-from .simulation import Cancelled, Frame, Simulation
+from .simulation import Cancelled, Flocks, Frame, Simulation
 from .state import State, Traits, spawn
 
 __all__ = [
-    "Attractors", "Boxes", "Cancelled", "Effectors", "FlockError", "Frame", "Path", "Planes", "Predators", "Rule", "Settings",
-    "Simulation", "Spheres", "State", "Traits", "attractor", "spawn", "spheres",
+    "Attractors", "Boxes", "Cancelled", "Effectors", "FlockError", "Flocks", "Frame", "Path", "Planes", "Predators", "Rule", "Settings",
+    "Sight", "Simulation", "Spheres", "State", "Traits", "attractor", "spawn", "spheres",
 ]  # fmt: skip

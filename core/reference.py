@@ -305,8 +305,8 @@ class Stepper:
             rotation=orientation.settle(velocity, state.rotation, effectors.up),
         )
 
-    def step(self, state: State, effectors: Effectors, dt: float) -> State:
-        """The flock `dt` seconds later; effectors hold the step's begin and end."""
+    def step(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None = None) -> State:
+        """The flock `dt` seconds later; effectors hold the step's begin and end, `wish` (N, 3) what other flocks make it want."""
         if not len(state):
             return replace(state, step=state.step + 1)
         settings, traits = self.settings, self.traits
@@ -314,7 +314,7 @@ class Stepper:
             np.asarray(array, float) for array in (state.position, state.velocity, state.rotation, state.flap)
         )
         flown = replace(state, position=position, velocity=velocity, rotation=rotation, flap=flap)
-        velocity = self._accelerated(flown, effectors, dt)
+        velocity = self._accelerated(flown, effectors, dt, wish)
         velocity = avoidance.steer(flown.position, velocity, effectors, settings, dt)
         if settings.plane:
             velocity[:, 2] = 0.0
@@ -332,16 +332,16 @@ class Stepper:
         """The pair sums: what the numba engine does its own way."""
         return gather(state, self.settings)
 
-    def _accelerated(self, state: State, effectors: Effectors, dt: float) -> np.ndarray:
+    def _accelerated(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None) -> np.ndarray:
         settings, traits = self.settings, self.traits
-        total = blend(self._wishes(state, effectors, dt), settings)
+        total = blend(self._wishes(state, effectors, dt, wish), settings)
         if settings.speed_control:
             total = turned(total, state, settings, traits)
         acceleration = bounded(total, settings)
         velocity = (state.velocity + acceleration * dt) / (1.0 + settings.drag * dt)
         return with_speed_limits(velocity, state.velocity, settings, traits)
 
-    def _wishes(self, state: State, effectors: Effectors, dt: float) -> list[np.ndarray]:
+    def _wishes(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None) -> list[np.ndarray]:
         """Whatever draws the boids, weighted, the most pressing first; what is switched off is left out."""
         settings, traits = self.settings, self.traits
         sums = self.gather(state)
@@ -349,6 +349,8 @@ class Stepper:
             count_self(sums, state, settings)
         rules = steers(state, settings, traits, sums)
         parts = [rules["separation"], rules["cohesion"], rules["alignment"]]
+        if wish is not None:
+            parts.insert(0, wish)
         if effectors.attractors.position.shape[1] and settings.attraction:
             parts.append(goals.attracted(state, settings, traits, effectors.attractors))
         if settings.wander:

@@ -1,21 +1,24 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames and substeps: the flock flown through a range of frames, with progress, cancel and resume."""
+"""Frames and substeps: one flock or several flown through a range of frames, with progress, cancel and resume."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 
+from . import flocks
 from .effectors import Effectors
+from .flocks import Sight
 from .settings import FlockError, Settings
 from .state import State, Traits, spawn
 
 ENGINES = {"NUMBA": ".steering", "REFERENCE": ".reference"}
+LOOKS = {"NUMBA": ".sight_sums", "REFERENCE": ".flocks"}
 
 
 class Cancelled(Exception):
@@ -44,6 +47,11 @@ def load_engine(name: str | None = None) -> tuple[str, ModuleType]:
     raise FlockError(
         f"The {(name or 'reference').lower()} engine cannot run here ({reason}): choose another engine"
     ) from reason
+
+
+def frames_of(number: int, states: list[State]) -> list[Frame]:
+    """The same frame of several flocks."""
+    return [Frame(number, state) for state in states]
 
 
 class Simulation:
@@ -84,15 +92,20 @@ class Simulation:
         self.fps, self.first, self.frames, self.cancelled = fps, first, frames, cancelled
         self.engine, module = load_engine(engine)
         self.dt = 1.0 / (fps * settings.substeps)
-        self.pre_roll_steps = 0 if resume else round(settings.pre_roll / self.dt)
+        self.pre_roll_steps = 0 if resume is not None else round(settings.pre_roll / self.dt)
         self.steps_done = 0
         self._resume = resume
         self._stepper = module.Stepper(settings, self.traits, threads)
 
     @property
+    def resumes(self) -> bool:
+        """Whether it goes on from a state, instead of from the spawn."""
+        return self._resume is not None
+
+    @property
     def steps(self) -> int:
         """All steps there are to fly."""
-        return self.pre_roll_steps + (self.frames if self._resume else self.frames - 1) * self.settings.substeps
+        return self.pre_roll_steps + (self.frames if self.resumes else self.frames - 1) * self.settings.substeps
 
     @property
     def progress(self) -> float:
@@ -100,28 +113,88 @@ class Simulation:
         return self.steps_done / self.steps if self.steps else 1.0
 
     def __iter__(self) -> Iterator[Frame]:
-        substeps = self.settings.substeps
-        sample = 0
-        if self._resume is None:
-            state = self._stepper.settle(spawn(self.settings, self._stepper.dtype), self.effectors.at(-1))
-            for _ in range(self.pre_roll_steps):
-                state = self._step(state, -1)
-            state = state.stored()
-            yield Frame(self.first, state)
-            numbers = range(self.first + 1, self.first + self.frames)
-        else:
-            state = self._resume
-            numbers = range(self.first, self.first + self.frames)
-        for number in numbers:
-            for _ in range(substeps):
-                state = self._step(state, sample)
-                sample += 1
-            state = state.stored()  # the flight goes on from what the clip keeps, so that it can be resumed from it
-            yield Frame(number, state)
+        for (frame,) in Flocks([self]):
+            yield frame
 
-    def _step(self, state: State, sample: int) -> State:
+    def begin(self) -> State:
+        """The state that the flight starts from: that of the spawn, before the pre-roll, or the one that it is resumed from."""
+        if self._resume is not None:
+            return self._resume
+        return self._stepper.settle(spawn(self.settings, self._stepper.dtype), self.effectors.at(-1))
+
+    def step(self, own: int, states: list[State], sample: int, sights: Sequence[Sight]) -> State:
+        """The flock one step later, from the states of all flocks, of which it is number `own`."""
         if self.cancelled():
             raise Cancelled
-        state = self._stepper.step(state, self.effectors.at(sample), self.dt)
+        effectors = flocks.with_hunters(own, states, self.effectors.at(sample), sights)
+        wish = flocks.wish(own, states, self.settings, self.traits, sights, self._look)
+        state = self._stepper.step(states[own], effectors, self.dt, wish)
         self.steps_done += 1
         return state
+
+    def _look(self, *seen) -> flocks.Seen:
+        """What boids see of another flock, by this engine."""
+        module = importlib.import_module(LOOKS[self.engine], __package__)
+        return module.look(*seen)
+
+
+class Flocks:
+    """Flies several flocks together through the same frames; each has its own settings and effectors.
+
+    Iterate it for the frames, in order: a list with one frame for each flock. In a step all see what all were at its begin.
+    Where pre-rolls differ, a flock with a shorter one waits in its spawn volume.
+
+    Args:
+        simulations: one for each flock, of the same frames, frame rate and substeps; none of them flown before.
+        sights: who sees whom; flocks that do not see one another fly as if alone, to the last bit.
+
+    Raises:
+        FlockError: a sentence; before anything is flown.
+    """
+
+    def __init__(self, simulations: Sequence[Simulation], sights: Sequence[Sight] = ()) -> None:
+        if not simulations:
+            raise FlockError("Give at least one flock to fly")
+        ranges = {(one.first, one.frames, one.dt, one.settings.substeps, one.resumes) for one in simulations}
+        if len(ranges) > 1:
+            raise FlockError(
+                "Give flocks that fly together the same frames, frame rate and substeps, and resume all or none"
+            )
+        for row in sights:
+            if not (0 <= row.watcher < len(simulations) and 0 <= row.seen < len(simulations)):
+                raise FlockError(f"Choose flocks that are there: they are numbered 0 to {len(simulations) - 1}")
+        self.simulations, self.sights = list(simulations), tuple(sights)
+
+    @property
+    def steps(self) -> int:
+        """All steps there are to fly, each flock's own."""
+        return sum(one.steps for one in self.simulations)
+
+    @property
+    def progress(self) -> float:
+        """Share of the steps that are done, 0 to 1."""
+        return sum(one.steps_done for one in self.simulations) / self.steps if self.steps else 1.0
+
+    def __iter__(self) -> Iterator[list[Frame]]:
+        first, states = self.simulations[0], [one.begin() for one in self.simulations]
+        numbers, sample = iter(range(first.first, first.first + first.frames)), 0
+        if not first.resumes:
+            for left in range(max(one.pre_roll_steps for one in self.simulations), 0, -1):
+                states = self._step(states, -1, [one.pre_roll_steps >= left for one in self.simulations])
+            states = [state.stored() for state in states]
+            yield frames_of(next(numbers), states)
+        for number in numbers:
+            for _ in range(first.settings.substeps):
+                states = self._step(states, sample, [True] * len(states))
+                sample += 1
+            states = [
+                state.stored() for state in states
+            ]  # it goes on from what the clip keeps, so that it can be resumed
+            yield frames_of(number, states)
+
+    def _step(self, states: list[State], sample: int, flies: list[bool]) -> list[State]:
+        """All flocks one step later; those that do not fly yet stay as they are."""
+        return [
+            one.step(own, states, sample, self.sights) if flies[own] else states[own]
+            for own, one in enumerate(self.simulations)
+        ]

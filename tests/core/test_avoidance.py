@@ -65,6 +65,22 @@ def inside(points, effectors):
     return found
 
 
+def way_out_of_planes(points, effectors):
+    """How far the nearest place is that is free of up to two planes: it may be a narrow wedge far off, (N,)."""
+    at, normals = effectors.planes.point[1], effectors.planes.normal[1]
+    if not len(at):
+        return np.zeros(len(points))
+    levels = (at * normals).sum(axis=1)
+    tries = [np.zeros_like(points)]
+    for chosen in ([0], [1], [0, 1]):
+        if max(chosen) < len(at):  # to the point on the chosen planes that is nearest
+            missing = levels[chosen] - points @ normals[chosen].T
+            tries.append(missing @ np.linalg.pinv(normals[chosen]).T)
+    free = [((points + move) @ normals.T >= levels - 1e-9 * np.abs(move).max()).all(axis=1) for move in tries]
+    ways = [np.where(able, np.linalg.norm(move, axis=1), np.inf) for able, move in zip(free, tries, strict=True)]
+    return np.min(ways, axis=0)
+
+
 RESPONSES = ["STEER_AROUND", "SLIDE", "REFLECT"]
 
 
@@ -85,8 +101,9 @@ def fly_random_scenes(response, scenes, boids):
             velocity = avoidance.steer(position, velocity, moment, settings, DT)
             after, velocity = avoidance.resolve(position, position + velocity * DT, velocity, moment, settings, DT)
             assert np.isfinite(after).all() and np.isfinite(velocity).all()
-            # nobody is lost: no further off than its own way and what may push it, a scene of some ten lengths
-            assert np.linalg.norm(after - position, axis=1).max() < fastest * DT + 100
+            # nobody is lost: no further off than its own way, what may push it, a scene of some ten lengths, and the way to free space
+            moved = np.linalg.norm(after - position, axis=1)
+            assert (moved < 2 * fastest * DT + 100 + 2 * way_out_of_planes(position, moment)).all()
             assert not inside(after, moment).any()
             position = after
 
