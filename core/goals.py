@@ -9,7 +9,10 @@ import numpy as np
 from .effectors import Attractors
 from .settings import Settings
 from .state import State, Traits
-from .vectors import edge_weight, length, limited, unit
+from .vectors import edge_weight, length, limited, smoothstep, unit
+
+WHEEL = 2.0
+"""How much the common side counts beside the way to a goal straight behind."""
 
 
 def steered(vector: np.ndarray, velocity: np.ndarray, kind: str, speed: np.ndarray, settings: Settings) -> np.ndarray:
@@ -38,8 +41,19 @@ def full_push(settings: Settings) -> float:
     return settings.max_acceleration
 
 
-def attracted(state: State, settings: Settings, traits: Traits, attractors: Attractors) -> np.ndarray:
-    """The pull of all attractors, weighted: (N, 3).
+def wheeled(offset: np.ndarray, velocity: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """Ways (N, 3) to goals at offsets (N, 3): the further behind a goal lies, the more to the left.
+
+    Straight behind, either side is as near: boids that each took their own would tear the flock.
+    """
+    heading = unit(velocity)
+    behind = smoothstep(-np.einsum("ij,ij->i", heading, unit(offset)))
+    left = unit(np.cross(up, heading))
+    return offset + WHEEL * (behind * length(offset))[:, None] * left
+
+
+def attracted(state: State, settings: Settings, traits: Traits, attractors: Attractors, up: np.ndarray) -> np.ndarray:
+    """The pull of all attractors, weighted: (N, 3). `up` (3,) is the world's.
 
     Inside the arrival radius it eases off with the distance, or, with Reynolds steering, the desired speed does (Reynolds 1999): a boid
     that may stop settles there, another one circles.
@@ -52,6 +66,8 @@ def attracted(state: State, settings: Settings, traits: Traits, attractors: Attr
         distance = length(offset)
         arrival = attractors.arrival[1, index]
         ease = np.minimum(1.0, distance / arrival) if arrival > 0 else np.ones_like(distance)
+        if settings.speed_control > 0:
+            offset = wheeled(offset, state.velocity, up)
         reach = edge_weight(distance, attractors.radius[1, index], settings.edge == "SMOOTH")
         if kind == "REYNOLDS":
             pull = steered(offset, state.velocity, kind, cruise * ease, settings)

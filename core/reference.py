@@ -352,7 +352,7 @@ class Stepper:
         if wish is not None:
             parts.insert(0, wish)
         if effectors.attractors.position.shape[1] and settings.attraction:
-            parts.append(goals.attracted(state, settings, traits, effectors.attractors))
+            parts.append(goals.attracted(state, settings, traits, effectors.attractors, effectors.up))
         if settings.wander:
             parts.append(wander(state, settings, dt))
         if settings.level_flight:

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Contact sheets of a flight and what can be measured of it, for tuning a flock by eye and by number.
 
-    python tools/contact_sheet.py OUT.png [--count N] [--frames N] [--preset NAME] [--sphere RADIUS]
+    python tools/contact_sheet.py OUT.png [--count N] [--frames N] [--preset NAME] [--sphere RADIUS] [--reach LENGTHS]
 
-Needs numpy, scipy and pillow beside core. The camera follows the middle of the flock; the target flies a slow figure.
+Needs numpy, scipy and pillow beside core. The camera follows the middle of the flock; the target flies a slow figure. With a small
+reach one sees how single birds bank and beat their wings.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from scipy.spatial import cKDTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from core import Effectors, Settings, Simulation, attractor, spheres
+from core.orientation import cross, forward_of, up_of
 
 FPS = 24.0
 CELL = 400
@@ -60,13 +62,26 @@ def measures(position: np.ndarray, velocity: np.ndarray, length: float) -> dict[
     }
 
 
-def draw(frame, settings: Settings, effectors: Effectors, start: int) -> Image.Image:
-    """One picture from the side and slightly above, as far away as the flock is wide."""
-    position, velocity = (np.asarray(array, float) for array in (frame.state.position, frame.state.velocity))
+def bird(state, length: float) -> np.ndarray:
+    """Lines of every bird: tail to nose, and from the back to the two wing tips, which the beat lifts; (N, 3, 2, 3)."""
+    place, rotation = np.asarray(state.position, float), np.asarray(state.rotation, float)
+    forward, up = forward_of(rotation), up_of(rotation)
+    right = cross(forward, up)
+    lift = np.sin(2 * np.pi * np.asarray(state.flap, float))[:, None] * up
+    nose, tail = place + 0.6 * length * forward, place - 0.6 * length * forward
+    tips = [place + length * (side * 0.8 * right + 0.35 * lift - 0.1 * forward) for side in (-1, 1)]
+    return np.stack([np.stack(line, axis=1) for line in ((tail, nose), (place, tips[0]), (place, tips[1]))], axis=1)
+
+
+def draw(frame, settings: Settings, effectors: Effectors, start: int, reach: float) -> Image.Image:
+    """One picture from the side and slightly above, as far away as the flock is wide, or as `reach` tells."""
+    position = np.asarray(frame.state.position, float)
     image = Image.new("RGB", (CELL, CELL), (205, 221, 235))
     pen = ImageDraw.Draw(image)
     centre = np.median(position, axis=0)
-    reach = max(np.percentile(np.abs(position - centre), 98) * 1.5, 8 * settings.body_length)
+    if reach:  # somebody in the middle of it all
+        centre = position[np.argmin(np.linalg.norm(position - centre, axis=1))]
+    reach = reach or max(np.percentile(np.abs(position - centre), 98) * 1.5, 8 * settings.body_length)
     side, up = np.array((1.0, 0.0, 0.0)), np.array((0.0, 0.5, 0.87))
 
     def project(points):
@@ -82,17 +97,16 @@ def draw(frame, settings: Settings, effectors: Effectors, start: int) -> Image.I
     for place in moment.attractors.position[0]:
         x, y = project(place)
         pen.ellipse((x - 4, y - 4, x + 4, y + 4), fill=(220, 60, 40))
-    heading = velocity / np.maximum(np.linalg.norm(velocity, axis=1), 1e-9)[:, None]
-    nose = project(position + heading * settings.body_length * 0.6)
-    tail = project(position - heading * settings.body_length * 0.6)
-    for head, foot in zip(nose, tail, strict=True):
-        pen.line((*foot, *head), fill=(70, 80, 100))
-        pen.point(tuple(head), fill=(10, 15, 30))
+    for body, left, right in project(bird(frame.state, settings.body_length)):
+        for wing in (left, right):
+            pen.line(tuple(wing.ravel()), fill=(120, 130, 150))
+        pen.line(tuple(body.ravel()), fill=(50, 60, 80))
+        pen.point(tuple(body[1]), fill=(200, 90, 40))
     pen.text((6, 4), f"{frame.number}", fill=(0, 0, 0))
     return image
 
 
-def fly(settings: Settings, effectors: Effectors, frames: int, pictures: int = 12):
+def fly(settings: Settings, effectors: Effectors, frames: int, reach: float = 0.0, pictures: int = 12):
     """Flies the flock: the pictures, and the measures of each of those frames."""
     simulation = Simulation(settings, effectors, fps=FPS, frames=frames)
     chosen = set(np.linspace(1, frames, pictures).round().astype(int).tolist())
@@ -108,7 +122,7 @@ def fly(settings: Settings, effectors: Effectors, frames: int, pictures: int = 1
         previous = heading
         if frame.number in chosen:
             found.append(measures(frame.state.position, frame.state.velocity, settings.body_length))
-            drawn.append(draw(frame, settings, effectors, 1))
+            drawn.append(draw(frame, settings, effectors, 1, reach))
     return simulation, drawn, found, float(np.mean(flips)) if flips else float("nan")
 
 
@@ -119,6 +133,9 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=1000)
     parser.add_argument("--preset", default="")
     parser.add_argument("--sphere", type=float, default=0.0, help="radius of a sphere in the way, body lengths")
+    parser.add_argument(
+        "--reach", type=float, default=0.0, help="half the width of a picture, body lengths; else the flock's"
+    )
     options = parser.parse_args()
     settings = Settings()
     if options.preset:
@@ -127,7 +144,7 @@ def main() -> None:
         settings = load(options.preset)
     settings = replace(settings, count=options.count)
     effectors = flight_effectors(settings, options.frames, options.sphere * settings.body_length)
-    simulation, drawn, found, flips = fly(settings, effectors, options.frames)
+    simulation, drawn, found, flips = fly(settings, effectors, options.frames, options.reach * settings.body_length)
     sheet = Image.new("RGB", (COLUMNS * CELL, -(-len(drawn) // COLUMNS) * CELL))
     for index, picture in enumerate(drawn):
         sheet.paste(picture, (index % COLUMNS * CELL, index // COLUMNS * CELL))
