@@ -7,6 +7,7 @@ Every array has a leading time axis of T samples, one for each step and one more
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -120,9 +121,15 @@ class Effectors:
 
         `sample` -1 and less is pre-roll: all stand still where they are at the first sample.
         """
+        return self._cut(lambda array: _two(array, sample))
 
+    def since(self, sample: int) -> Effectors:
+        """All samples from one on: what a flight reads that goes on there. What is at rest stays so."""
+        return self._cut(lambda array: array[min(sample, len(array) - 1) :])
+
+    def _cut(self, part: Callable[[np.ndarray], np.ndarray]) -> Effectors:
         def cut(group):
-            return type(group)(**{entry.name: _two(getattr(group, entry.name), sample) for entry in fields(group)})
+            return type(group)(**{entry.name: part(getattr(group, entry.name)) for entry in fields(group)})
 
         attractors, spheres, predators, planes, boxes = map(cut, self._groups())
         return Effectors(attractors, spheres, predators, planes, boxes, self.path, self.up)

@@ -2,89 +2,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The bake: a job without user interface, which samples the scene, flies the flock in a thread, and writes the clip.
 
-Only `Job.tick` touches Blender; the thread knows nothing of it.
+Only `Job.tick` touches Blender; the thread knows nothing of it. What is flown goes frame by frame into a scratch file. Whatever ends
+a bake before its time leaves that file for *Resume*, a crash, a full disk, an error, another file that is opened; but for Esc, which
+is somebody's will: who cancels a bake finds the disk as it was before.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import logging
 import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import bpy
 
 from ..core.effectors import Effectors
-from ..core.settings import FlockError, Settings
-from ..core.simulation import Cancelled, Simulation, load_engine
-from ..core.state import State, spawn
-from . import clip, compat, nodes, preferences, properties, sampling, stale
+from ..core.settings import FlockError
+from ..core.state import spawn
+from . import clip, compat, nodes, plan, properties, sampling, scratch, stale
+from .flight import Engine, Flight, Task, engine
+from .plan import BAKE, SPAWN, Options, Plan, check_editable, is_baked, megabytes
 
-log = logging.getLogger(__name__)
-
-BAKE, SPAWN = "BAKE", "SPAWN"
-"""What a clip's record says it is: a baked one, or the flock before its first bake."""
+__all__ = ["Engine", "Job", "Options", "Plan", "engine"]
 
 running: dict[int, Job] = {}
 """The jobs under way, by their flock's session uid; never saved in a file."""
-
-
-# -- the engine ------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Engine:
-    """What is known of numba, without importing it before it is needed."""
-
-    ready: bool = False
-    """It has been loaded, and compiled if it had to be."""
-    problem: str = ""
-    """A sentence where the flock flies without numba."""
-
-    def look(self) -> None:
-        """Asks whether numba is installed at all."""
-        if importlib.util.find_spec("numba") is None:
-            self.problem = (
-                "numba is missing here: bakes are slower, and fly differently in detail. Reinstall Flock to get it"
-            )
-
-    def load(self, folder: str) -> str:
-        """Imports the fastest engine and returns its name; what it compiles is kept in the folder."""
-        with _cache_in(folder):
-            name, _ = load_engine()
-        if name != "NUMBA":
-            self.problem = (
-                "numba does not work here: bakes are slower, and fly differently in detail. Reinstall Flock to get it"
-            )
-        return name
-
-
-engine = Engine()
-
-
-class _cache_in:
-    """Sends what numba compiles meanwhile to our folder; its settings are the other add-ons' again afterwards."""
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        try:
-            from numba.core import config
-        except Exception as error:  # a broken numba raises anything at all
-            log.info("numba cannot be imported: %s", error)
-            self._config = None
-            return
-        self._config, self._before = config, config.CACHE_DIR
-        config.CACHE_DIR = self._folder or self._before
-
-    def __exit__(self, *_: object) -> None:
-        if self._config:
-            self._config.CACHE_DIR = self._before
 
 
 # -- the job ---------------------------------------------------------------------------------------------------------
@@ -94,7 +37,8 @@ class Job:
     """One bake of one flock. Call `tick` until it answers true; `message` and `progress` tell how far it is.
 
     Args:
-        frames: first and last frame; the flock's own range by default.
+        plan: which frames; the flock's own range by default.
+        unfinished: the scratch file of a bake to go on with, which then gives the plan.
 
     Raises:
         FlockError: a sentence, before anything has begun.
@@ -104,28 +48,38 @@ class Job:
         self,
         flock: bpy.types.Object,
         scene: bpy.types.Scene,
-        frames: tuple[int, int] | None = None,
+        wanted: Plan | None = None,
+        options: Options | None = None,
+        unfinished: scratch.Head | None = None,
     ) -> None:
         check_editable(flock)
         sampling.check_repulsors(properties.repulsors(flock))
-        self.settings = properties.to_settings(flock.flock)
-        self.first, self.last = frames or properties.frame_range(flock, scene)
-        if self.last < self.first:
-            raise FlockError(
-                f"The last frame ({self.last}) lies before the first ({self.first}): set the end no earlier than the start"
-            )
-        self.fps = properties.frame_rate(scene)
-        self.uid, self.name, self.scene_name = flock.session_uid, flock.name, scene.name
-        self.frames = self.last - self.first + 1
-        self.stage, self.share = "Sampling the scene", 0.0
-        self._cancel = threading.Event()
-        self._thread: _Flight | None = None
-        self._sampler = sampling.Sampler(flock, scene, self.first, self.frames, self.settings.substeps)
-        self._pieces = iter(self._sampler)
+        self.settings, self.fps = properties.to_settings(flock.flock), properties.frame_rate(scene)
+        self.options, self._unfinished = options or Options(), unfinished
+        self.plan = plan.plan_of(unfinished) if unfinished else wanted or plan.whole(flock, scene)
+        self.uid, self.name = flock.session_uid, flock.name
+        self._places = plan.scratch_places(flock, self.options)
+        self._check(flock)
+        self._kept = clip.record(flock.data) if self.plan.keep else {}
+        """What the clip knows of the frames that are kept."""
         self._record: dict[str, Any] = {}
-        self.warning = ""
-        """A sentence where the clip is baked, but not stored where it was meant to."""
+        self._cancel = threading.Event()
+        self._flight: Flight | None = None
+        self._sampler = sampling.Sampler(flock, scene, self.plan.first, self.plan.frames, self.settings.substeps)
+        self._pieces = iter(self._sampler)
+        self.stage, self.share = "Sampling the scene", 0.0
+        self.warnings: list[str] = []
+        """Sentences where the clip is baked, but something about it is not as it may be thought to be."""
         running[self.uid] = self
+
+    def _check(self, flock: bpy.types.Object) -> None:
+        if self._unfinished:
+            plan.check_resumable(self._unfinished, flock, self.settings, self.fps)
+        else:
+            plan.check_disk(self.settings.count, self.plan, self._places)
+        if self.plan.keep:
+            plan.check_continuity(flock, self.settings, self.fps)
+        plan.check_room(self.settings.count, self.plan)
 
     @property
     def progress(self) -> float:
@@ -137,8 +91,22 @@ class Job:
         """What it is doing, in words."""
         return self.stage
 
+    @property
+    def warning(self) -> str:
+        """What is to be said once it is done; empty where all is as it should be."""
+        return ". ".join(self.warnings)
+
     def cancel(self) -> None:
-        """Gives up; the old clip stays as it is. The thread ends at its next step, and nobody waits for it."""
+        """Gives up for good: the old clip stays as it is, and nothing of this bake stays.
+
+        The thread ends at its next step, and nobody waits for it.
+        """
+        self.stop()
+        if self._flight:
+            self._flight.discard()
+
+    def stop(self) -> None:
+        """Ends here, and leaves the frames so far in the scratch file. The old clip stays as it is."""
         self._cancel.set()
         running.pop(self.uid, None)
 
@@ -149,12 +117,12 @@ class Job:
             FlockError: a sentence; the old clip is as it was.
         """
         try:
-            if self._thread is None:
+            if self._flight is None:
                 self._sample(seconds)
                 return False
             return self._wait(seconds)
         except BaseException:
-            self.cancel()
+            self.stop()
             raise
 
     def run(self, report: Callable[[float, str], None] = lambda share, message: None) -> None:
@@ -173,134 +141,130 @@ class Job:
             self.share = 0.1 * share
             if time.monotonic() > end:
                 return
-        samples = self._sampler.samples()
-        effectors = sampling.effectors(samples)
-        self._record = {"effectors": stale.Making.of(samples).to_dict()}
+        self._know(self._sampler.samples())
         self.stage = "Starting" if engine.ready else "Compiling, which only the first bake on a machine has to"
-        self._thread = _Flight(self.settings, effectors, self.fps, self.first, self.frames, self._cancel)
-        self._thread.start()
+        self._flight = Flight(self._task(sampling.effectors(self._sampler.samples())), self._cancel)
+        self._flight.start()
+
+    def _know(self, samples: sampling.Samples) -> None:
+        """Keeps what the clip is made from, and compares it with what it goes on from."""
+        self._record = {"settings": self.settings.to_dict(), "effectors": stale.Making.of(samples).to_dict()}
+        if self._unfinished:
+            plan.check_same_effectors(self._unfinished, self._flock(), self._record)
+        changes = plan.changes_before(self._kept, self._record, self.plan) if self._kept else []
+        if changes:
+            self.warnings.append(
+                f"Since the frames before {self.plan.start} were flown, this has changed: {', '.join(changes)}. "
+                "They are as they were"
+            )
+
+    def _task(self, effectors: Effectors) -> Task:
+        made = self._unfinished.about if self._unfinished else self._kept
+        about = {"first": self.plan.first, "last": self.plan.last, "keep": self.plan.keep, "fps": self.fps}
+        return Task(
+            settings=self.settings,
+            effectors=effectors,
+            fps=self.fps,
+            first=self.plan.first,
+            frames=self.plan.frames,
+            keep=self.plan.keep,
+            start=plan.last_state(self._flock(), self.plan) if self.plan.keep else None,
+            made_by=(made["engine"], made["engine_version"]) if made else None,
+            about=about | {"base": self._kept.get("hash", ""), "record": self._record},
+            places=self._places,
+            unfinished=self._unfinished,
+            threads=self.options.threads,
+            cache_folder=self.options.cache_folder,
+        )
 
     def _wait(self, seconds: float) -> bool:
-        flight = self._thread
+        flight = self._flight
         flight.join(seconds)
         if flight.is_alive():
             if flight.frames_done:
-                self.stage = f"Flying: frame {self.first + flight.frames_done - 1} of {self.last}"
+                self.stage = f"Flying: frame {self.plan.start + flight.frames_done - 1} of {self.plan.last}"
             elif flight.progress:
                 self.stage = "Flying the pre-roll"
             self.share = 0.1 + 0.85 * flight.progress
             return False
-        flight.result()
-        self._write(flight)
+        head = flight.result()
+        try:
+            self._write(flight, head)
+            flight.discard()
+        finally:
+            flight.close()
+        plan.discard(self._places)
         running.pop(self.uid, None)
         return True
 
-    def _write(self, flight: _Flight) -> None:
-        flock = _by_uid(self.uid)
-        if flock is None:
-            raise FlockError(f"The flock '{self.name}' was deleted while it was baked")
+    def _write(self, flight: Flight, head: scratch.Head) -> None:
+        flock = self._flock()
         check_editable(flock)
-        self._record |= {
+        plan.check_room(self.settings.count, self.plan)
+        new = self._assemble(flock, flight, head)
+        replace_clip(flock, self._in_sidecar(flock, new) if self._wants_sidecar(flock) else new)
+
+    def _assemble(self, flock: bpy.types.Object, flight: Flight, head: scratch.Head) -> bpy.types.Mesh:
+        """The new clip's mesh, which nobody shows yet."""
+        flown = self.plan.new_frames
+        arrays, last = scratch.frames(head, flown), scratch.state(head, flown - 1)
+        record = self._record | {
             "kind": BAKE,
-            "settings": self.settings.to_dict(),
             "engine": flight.engine,
             "engine_version": flight.engine_version,
-            "steps": flight.steps,
+            "steps": last.step,
         }
-        header = clip.Header(self.settings.count, self.frames, self.first, self.fps)
-        replace_clip(flock, clip.write(_clip_name(flock), flight.arrays, header, self._record))
+        if not self.plan.keep:
+            header = clip.Header(self.settings.count, self.plan.frames, self.plan.first, self.fps)
+            return clip.write(clip_name(flock), arrays, header, record)
+        if clip.record(flock.data).get("hash") != self._kept["hash"]:
+            raise FlockError("The clip was replaced while it was continued: undo that, and resume the bake")
+        return clip.splice(flock.data, self.plan.keep, arrays, plan.joined_record(self._kept, record, self.plan))
+
+    def _wants_sidecar(self, flock: bpy.types.Object) -> bool:
+        """Whether the flock's storage asks for a file of its own; a clip that is continued stays where it is."""
+        choice = flock.flock.storage
+        if choice != "AUTO":
+            return choice == "SIDECAR"
+        large = clip.size_in_bytes(self.settings.count, self.plan.frames) > self.options.sidecar_limit
+        return bool(large and bpy.data.filepath) or (self.plan.keep > 0 and clip.is_sidecar(flock.data))
+
+    def _in_sidecar(self, flock: bpy.types.Object, new: bpy.types.Mesh) -> bpy.types.Mesh:
+        """The new clip, linked from a file of its own, where that can be written."""
         try:
-            store(flock)
+            path = clip.write_sidecar(new, clip_name(flock))
         except FlockError as error:
-            self.warning = f"{error}. The clip is in the file"
+            self.warnings.append(f"{error}. The clip is in the file")
+            return new
+        bpy.data.meshes.remove(new)  # before it is linked, so that it does not lie in memory twice
+        return clip.link(path)
 
-
-class _Flight(threading.Thread):
-    """The simulation, in a thread that knows no Blender."""
-
-    def __init__(
-        self, settings: Settings, effectors: Effectors, fps: float, first: int, frames: int, cancel: threading.Event
-    ) -> None:
-        super().__init__(name="Flock bake", daemon=True)
-        self._cache, threads = preferences.cache_folder(), preferences.threads()
-        self._make = lambda name: Simulation(
-            settings,
-            effectors,
-            fps=fps,
-            first=first,
-            frames=frames,
-            engine=name,
-            threads=threads,
-            cancelled=cancel.is_set,
-        )
-        self.arrays = clip.ClipArrays.zeros(frames, settings.count)
-        self.frames_done, self.steps = 0, 0
-        self.engine, self.engine_version = "", ""
-        self._simulation: Simulation | None = None
-        self._error: BaseException | None = None
-
-    @property
-    def progress(self) -> float:
-        """Share of the steps, 0 to 1."""
-        return self._simulation.progress if self._simulation else 0.0
-
-    def run(self) -> None:
-        try:
-            self.engine = engine.load(self._cache)
-            self.engine_version = _version(self.engine)
-            self._simulation = self._make(self.engine)
-            for index, frame in enumerate(self._simulation):
-                engine.ready = True
-                self.arrays.set_frame(index, frame.state)
-                self.frames_done, self.steps = index + 1, frame.state.step
-        except BaseException as error:  # it is raised again where the user is told
-            self._error = error
-
-    def result(self) -> None:
-        """Raises what went wrong, if anything did."""
-        if self._error is None:
-            return
-        if isinstance(self._error, FlockError | Cancelled):
-            raise self._error
-        log.error("the bake stopped", exc_info=self._error)
-        raise FlockError(f"The bake stopped, and the old clip is as it was: {self._error}") from self._error
-
-
-def _version(name: str) -> str:
-    if name != "NUMBA":
-        import numpy as np
-
-        return f"numpy {np.__version__}"
-    import numba
-
-    return f"numba {numba.__version__}"
+    def _flock(self) -> bpy.types.Object:
+        flock = next((item for item in bpy.data.objects if item.session_uid == self.uid), None)
+        if flock is None:
+            self.cancel()
+            raise FlockError(f"The flock '{self.name}' was deleted while it was baked")
+        return flock
 
 
 def bake(
     flock: bpy.types.Object,
     scene: bpy.types.Scene,
-    frames: tuple[int, int] | None = None,
+    wanted: Plan | None = None,
+    options: Options | None = None,
     report: Callable[[float, str], None] = lambda share, message: None,
-) -> None:
+) -> Job:
     """Bakes and waits.
 
     Raises:
         FlockError: a sentence; the old clip is as it was.
     """
-    Job(flock, scene, frames).run(report)
+    job = Job(flock, scene, wanted, options)
+    job.run(report)
+    return job
 
 
 # -- the clip of a flock ---------------------------------------------------------------------------------------------
-
-
-def check_editable(flock: bpy.types.Object) -> None:
-    """Raises a sentence where the flock's clip cannot be replaced."""
-    if flock.library is not None:
-        raise FlockError(
-            f"The flock '{flock.name}' is linked from another file: make a library override, or bake it there"
-        )
-    if flock.mode == "EDIT":
-        raise FlockError(f"Leave Edit Mode of '{flock.name}' first")
 
 
 def spawn_clip(flock: bpy.types.Object, scene: bpy.types.Scene) -> bpy.types.Mesh:
@@ -310,12 +274,13 @@ def spawn_clip(flock: bpy.types.Object, scene: bpy.types.Scene) -> bpy.types.Mes
     arrays.set_frame(0, spawn(settings))
     first = properties.frame_range(flock, scene)[0]
     header = clip.Header(settings.count, 1, first, properties.frame_rate(scene))
-    return clip.write(_clip_name(flock), arrays, header, {"kind": SPAWN})
+    return clip.write(clip_name(flock), arrays, header, {"kind": SPAWN})
 
 
-def free(flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
-    """Puts the spawned flock in the clip's place. A side-car stays on the disk."""
+def free(flock: bpy.types.Object, scene: bpy.types.Scene, options: Options | None = None) -> None:
+    """Puts the spawned flock in the clip's place, and deletes what an unfinished bake left. A side-car stays on the disk."""
     check_editable(flock)
+    plan.discard(plan.scratch_places(flock, options or Options()))
     replace_clip(flock, spawn_clip(flock, scene))
 
 
@@ -330,16 +295,11 @@ def refresh_spawn(flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
     replace_clip(flock, mesh)
 
 
-def is_baked(flock: bpy.types.Object) -> bool:
-    """Whether the flock shows a baked clip."""
-    return clip.is_clip(flock.data) and clip.record(flock.data).get("kind") == BAKE
-
-
 def replace_clip(flock: bpy.types.Object, new: bpy.types.Mesh) -> None:
     """Gives the flock this mesh, and removes the old one where nobody else uses it."""
     old = flock.data
     library = old.library
-    if not new.materials:
+    if new.library is None and not new.materials:
         for material in old.materials:
             new.materials.append(material)
     flock.data = new
@@ -348,28 +308,14 @@ def replace_clip(flock: bpy.types.Object, new: bpy.types.Mesh) -> None:
         if library:
             clip.release(library)
     if new.library is None and new.users == 1:
-        new.name = _clip_name(flock)
+        new.name = clip_name(flock)
     modifier = nodes.attach(flock)
     compat.set_input(modifier, "Seed", flock.flock.seed)
 
 
-def store(flock: bpy.types.Object) -> None:
-    """Moves the clip to where the flock's storage says it lives."""
-    choice = flock.flock.storage
-    if choice == "AUTO":
-        head = clip.header(flock.data)
-        large = clip.size_in_bytes(head.count, head.frames) > preferences.sidecar_limit()
-        choice = "SIDECAR" if large and bpy.data.filepath else "FILE"
-    if choice == "SIDECAR":
-        clip.move_to_sidecar(flock.data)
-
-
-def _clip_name(flock: bpy.types.Object) -> str:
+def clip_name(flock: bpy.types.Object) -> str:
+    """The name of a flock's clip."""
     return f"{flock.name} Clip"
-
-
-def _by_uid(uid: int) -> bpy.types.Object | None:
-    return next((item for item in bpy.data.objects if item.session_uid == uid), None)
 
 
 # -- what the panel says ---------------------------------------------------------------------------------------------
@@ -383,11 +329,9 @@ def problems(flock: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[str]:
         check_editable(flock)
         sampling.uniform_scale(flock.matrix_world)
         sampling.check_repulsors(properties.repulsors(flock))
+        plan.check_room(own.count, plan.whole(flock, scene))
     except FlockError as error:
         yield str(error)
-    first, last = properties.frame_range(flock, scene)
-    if last < first:
-        yield f"The last frame ({last}) lies before the first ({first})"
     if own.count == 0:
         yield "The count is 0: nothing will be drawn"
     if properties.target(flock) is None:
@@ -396,19 +340,6 @@ def problems(flock: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[str]:
         yield from (sentence for sentence in (clip.missing(flock.data), clip.damage(flock.data)) if sentence)
     else:
         yield "This flock has lost its clip: bake it again"
-
-
-def resume_state(mesh: bpy.types.Mesh, index: int) -> State:
-    """The state at one stored frame, from which a flight goes on."""
-    arrays, known, head = clip.read(mesh), clip.record(mesh), clip.header(mesh)
-    back = (head.frames - 1 - index) * known["settings"]["substeps"]
-    return State(
-        arrays.position[index],
-        arrays.velocity[index],
-        arrays.rotation[index],
-        arrays.flap[index],
-        known["steps"] - back,
-    )
 
 
 def state_lines(flock: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[str]:
@@ -425,9 +356,13 @@ def state_lines(flock: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[str
     yield f"{megabytes(clip.size_in_bytes(head.count, head.frames))} {place}, {known['engine'].lower()}, {known['hash'][:8]}"
 
 
-def megabytes(size: int) -> str:
-    """A size as the panel writes it."""
-    return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.2f} GB"
+def unfinished_line(head: scratch.Head) -> str:
+    """What a bake left that was ended by force."""
+    begun = plan.plan_of(head)
+    return (
+        f"A bake of the frames {begun.start} to {begun.last} was ended at {begun.start + head.frames - 1} "
+        f"({megabytes(head.size)} on the disk)"
+    )
 
 
 def wrapped(sentence: str, width: int) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import bpy
 
 from ..core.settings import FlockError
-from . import bake, properties
+from . import bake, plan, preferences, properties
 
 NAME = "flock"
 _handles: list[Any] = []
@@ -35,8 +35,16 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("bake", help="bake the flocks of the scene and save the file")
     command.add_argument("--flock", metavar="NAME", help="only the flock of this name")
-    command.add_argument(
+    what = command.add_mutually_exclusive_group()
+    what.add_argument(
         "--frames", metavar=("A", "B"), nargs=2, type=int, help="first and last frame; the flock's own by default"
+    )
+    what.add_argument(
+        "--resume", action="store_true", help="go on with a bake that was ended by force; bake anew where there is none"
+    )
+    what.add_argument("--extend", metavar="N", type=int, help="fly N more frames behind the clip's last")
+    what.add_argument(
+        "--from", dest="start", metavar="K", type=int, help="fly the clip again from frame K on, and keep those before"
     )
     command.add_argument("--output", metavar="FILE.blend", help="where to save; the file itself by default")
     return parser
@@ -47,9 +55,25 @@ def _bake(options: argparse.Namespace) -> int:
     if not (options.output or bpy.data.filepath):
         raise FlockError("Open a .blend before the command, or say --output FILE.blend")
     for flock in _chosen(scene, options.flock):
-        bake.bake(flock, scene, options.frames and tuple(options.frames), _Progress(flock.name))
+        job = _job(flock, scene, options)
+        job.run(_Progress(flock.name))
+        if job.warning:
+            print(f"{flock.name}: {job.warning}", file=sys.stderr, flush=True)
     _save(options.output)
     return 0
+
+
+def _job(flock: bpy.types.Object, scene: bpy.types.Scene, options: argparse.Namespace) -> bake.Job:
+    """What the options ask for."""
+    chosen = preferences.options()
+    unfinished = plan.unfinished(flock, chosen) if options.resume else None
+    if options.extend is not None:
+        wanted = plan.extension(flock, scene, options.extend)
+    elif options.start is not None:
+        wanted = plan.continuation(flock, scene, options.start)
+    else:
+        wanted = plan.whole(flock, scene, options.frames and tuple(options.frames))
+    return bake.Job(flock, scene, wanted, chosen, unfinished)
 
 
 def _chosen(scene: bpy.types.Scene, name: str | None) -> list[bpy.types.Object]:

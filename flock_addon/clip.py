@@ -14,12 +14,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
 import bpy
 import numpy as np
 
 from ..core.settings import FlockError
+from .arrays import WIDTHS, ClipArrays, array_shape
 
 FORMAT = 1
 """Of the mesh's layout; the nodes and older add-ons can tell a newer one by it."""
@@ -27,13 +28,8 @@ FORMAT = 1
 PROPERTY = "flock_clip"
 """The mesh's custom property: header and record."""
 
-LATER = ("flight_check",)
-"""Keys of the record that do not make it another clip."""
-
 HEADER_VERTICES = 2
 FOLDER = "flock"
-_WIDTHS = {"rotation": 4, "velocity": 3, "position": 3, "flap": 1}
-"""Floats of each attribute; the widest is written first, while the mesh is still small, to keep the peak of memory low."""
 _KINDS = {"rotation": ("QUATERNION", "value"), "velocity": ("FLOAT_VECTOR", "vector"), "flap": ("FLOAT", "value")}
 _Parts = Callable[[str], tuple[np.ndarray, ...]]
 """For an attribute's name the arrays that make it up, one after the other."""
@@ -62,70 +58,15 @@ class Header:
         return self.first + (self.frames - 1) * self.step
 
 
-@dataclass(frozen=True)
-class ClipArrays:
-    """All frames of a clip, C-contiguous float32; memory maps will do."""
-
-    position: np.ndarray
-    """(frames, count, 3), lengths, in the flock's space."""
-    velocity: np.ndarray
-    """(frames, count, 3), lengths per second."""
-    rotation: np.ndarray
-    """(frames, count, 4), unit quaternions w x y z: +Y flies forward, +Z is the boid's up."""
-    flap: np.ndarray
-    """(frames, count), wing beats, turns, never wrapped."""
-
-    @property
-    def frames(self) -> int:
-        """Number of frames."""
-        return self.position.shape[0]
-
-    @property
-    def count(self) -> int:
-        """Number of boids."""
-        return self.position.shape[1]
-
-    @classmethod
-    def zeros(cls, frames: int, count: int) -> Self:
-        """Arrays in memory, to be filled."""
-        return cls._cut(np.zeros(frames * count * sum(_WIDTHS.values()), np.float32), frames, count)
-
-    @classmethod
-    def scratch(cls, path: str | Path, frames: int, count: int) -> Self:
-        """Arrays in a memory-mapped file, which is made when it is not there, and kept as it is when it is."""
-        size = max(1, frames * count * sum(_WIDTHS.values()))
-        mode: Literal["r+", "w+"] = "r+" if Path(path).exists() and Path(path).stat().st_size == 4 * size else "w+"
-        return cls._cut(np.memmap(path, np.float32, mode, shape=(size,)), frames, count)
-
-    @classmethod
-    def _cut(cls, flat: np.ndarray, frames: int, count: int) -> Self:
-        parts, begin = {}, 0
-        for name, width in _WIDTHS.items():
-            end = begin + frames * count * width
-            shape = (frames, count) if width == 1 else (frames, count, width)
-            parts[name] = flat[begin:end].reshape(shape)
-            begin = end
-        return cls(**parts)
-
-    def set_frame(self, index: int, state: Any) -> None:
-        """Stores one moment (core's `State`) as frame `index`."""
-        for entry in fields(self):
-            getattr(self, entry.name)[index] = getattr(state, entry.name)
-
-    def part(self, begin: int, end: int) -> ClipArrays:
-        """Frames `begin` to `end - 1`, not copied."""
-        return ClipArrays(**{entry.name: getattr(self, entry.name)[begin:end] for entry in fields(self)})
-
-
 def size_in_bytes(count: int, frames: int) -> int:
     """What a clip takes, in the file and in memory."""
-    return (count * frames + HEADER_VERTICES) * 4 * sum(_WIDTHS.values()) if count else 0
+    return (count * frames + HEADER_VERTICES) * 4 * sum(WIDTHS.values()) if count else 0
 
 
 def content_hash(arrays: ClipArrays) -> str:
     """SHA-256 of all the numbers, as hexadecimal digits."""
     digest = _new_digest(arrays.frames, arrays.count)
-    for name in _WIDTHS:
+    for name in WIDTHS:
         digest.update(np.ascontiguousarray(getattr(arrays, name), np.float32))
     return digest.hexdigest()
 
@@ -157,7 +98,7 @@ def _assemble(mesh_name: str, header: Header, record: Mapping[str, Any], parts: 
     digest = _new_digest(header.frames, header.count)
     if header.count:
         mesh.vertices.add(header.count * header.frames + HEADER_VERTICES)
-        for name, width in _WIDTHS.items():
+        for name, width in WIDTHS.items():
             flat = _with_header(name, parts(name), header)
             digest.update(flat[: -HEADER_VERTICES * width])
             _set_attribute(mesh, name, flat)
@@ -176,7 +117,13 @@ def read(mesh: bpy.types.Mesh) -> ClipArrays:
     problem = "This mesh holds no clip: bake the flock" if head is None else damage(mesh)
     if problem:
         raise FlockError(problem)
-    return ClipArrays(**{name: _get_attribute(mesh, name, head) for name in _WIDTHS})
+    return ClipArrays(**{name: _get_attribute(mesh, name, head) for name in WIDTHS})
+
+
+def read_frame(mesh: bpy.types.Mesh, index: int) -> dict[str, np.ndarray]:
+    """One frame of each array, copied."""
+    head = header(mesh)
+    return {name: np.array(_get_attribute(mesh, name, head)[index]) for name in WIDTHS}
 
 
 def splice(mesh: bpy.types.Mesh, keep: int, more: ClipArrays, record: Mapping[str, Any]) -> bpy.types.Mesh:
@@ -208,12 +155,12 @@ def extend(mesh: bpy.types.Mesh, more: ClipArrays, new_record: Mapping[str, Any]
 
 def _with_header(name: str, parts: tuple[np.ndarray, ...], header: Header) -> np.ndarray:
     """One attribute, flat, with the header's two vertices at its end: float32 ((count * frames + 2) * width,)."""
-    width = _WIDTHS[name]
+    width = WIDTHS[name]
     size = header.count * header.frames * width
     flat = np.zeros(size + HEADER_VERTICES * width, np.float32)
     begin = 0
     for part in parts:
-        flat[begin : begin + part.size] = part.reshape(-1)
+        flat[begin : begin + part.size].reshape(part.shape)[...] = part  # no copy of what lies apart in a file
         begin += part.size
     tail = flat[size:].reshape(HEADER_VERTICES, width)
     if name == "velocity":
@@ -232,8 +179,7 @@ def _set_attribute(mesh: bpy.types.Mesh, name: str, flat: np.ndarray) -> None:
 
 
 def _get_attribute(mesh: bpy.types.Mesh, name: str, header: Header) -> np.ndarray:
-    width = _WIDTHS[name]
-    shape = (header.frames, header.count) if width == 1 else (header.frames, header.count, width)
+    width, shape = WIDTHS[name], array_shape(name, header.frames, header.count)
     if not header.count:
         return np.zeros(shape, np.float32)
     flat = np.empty((header.count * header.frames + HEADER_VERTICES) * width, np.float32)
@@ -335,10 +281,7 @@ def move_to_sidecar(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> b
     """
     if mesh.library is not None:
         return mesh
-    path = sidecar_path(mesh, folder)
-    if not path.exists():
-        _write_sidecar(mesh, path)
-    linked = _link(path)
+    linked = link(write_sidecar(mesh, mesh.name, folder))
     mesh.user_remap(linked)
     bpy.data.meshes.remove(mesh)
     return linked
@@ -369,25 +312,20 @@ def release(library: bpy.types.Library) -> None:
         bpy.data.libraries.remove(library)
 
 
-def sidecar_path(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> Path:
-    """The file in which this clip would lie: its name ends in a hash of all that is in it.
+def sidecar_path(mesh: bpy.types.Mesh, name: str, folder: str | Path | None = None) -> Path:
+    """The file in which this clip would lie under a name: it ends in a hash of all that is in it.
 
     Raises:
         FlockError: the .blend was never saved.
     """
-    name = bpy.path.clean_name(mesh.name) or "Flock"
-    return Path(folder or sidecar_folder()) / f"{name}-{_file_hash(mesh)}.blend"
+    return Path(folder or sidecar_folder()) / f"{bpy.path.clean_name(name) or 'Flock'}-{_file_hash(mesh)}.blend"
 
 
 def _file_hash(mesh: bpy.types.Mesh) -> str:
     """12 hexadecimal digits for header and record, and so for the content, whose own hash is in the record."""
-    return hashlib.sha256(json.dumps(_identity(mesh), sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _identity(mesh: bpy.types.Mesh) -> list[dict[str, Any]]:
-    """Header and record, but for what was found out about the clip later."""
     head = header(mesh)
-    return [asdict(head) if head else {}, {name: value for name, value in record(mesh).items() if name not in LATER}]
+    content = json.dumps([asdict(head) if head else {}, record(mesh)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
 def sidecar_folder() -> Path:
@@ -401,11 +339,21 @@ def sidecar_folder() -> Path:
     return Path(bpy.data.filepath).parent / FOLDER
 
 
-def _write_sidecar(mesh: bpy.types.Mesh, path: Path) -> None:
+def write_sidecar(mesh: bpy.types.Mesh, name: str, folder: str | Path | None = None) -> Path:
+    """Writes the clip, under a name, into a file of its own, where it does not lie there yet.
+
+    Raises:
+        FlockError: the .blend was never saved, or the file cannot be written.
+    """
+    path = sidecar_path(mesh, name, folder)
+    if path.exists():
+        return path
     bare = mesh.copy()  # shares its arrays with the clip
     bare.materials.clear()
-    name = mesh.name
-    mesh.name, bare.name = "Moving", name
+    holder = bpy.data.meshes.get((name, None))
+    if holder:  # lends its name meanwhile
+        holder.name = "Moving"
+    bare.name = name
     partial = path.with_name(f"{path.stem}.part.blend")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -417,14 +365,24 @@ def _write_sidecar(mesh: bpy.types.Mesh, path: Path) -> None:
         ) from error
     finally:
         bpy.data.meshes.remove(bare)
-        mesh.name = name
+        if holder:
+            holder.name = name
+    return path
 
 
-def _link(path: Path) -> bpy.types.Mesh:
+def link(path: Path) -> bpy.types.Mesh:
+    """The clip that lies in a side-car.
+
+    Raises:
+        FlockError: the file cannot be read, or holds no clip.
+    """
     relative = bool(bpy.data.filepath)
-    with bpy.data.libraries.load(str(path), link=True, relative=relative) as (source, target):
-        target.meshes = source.meshes
-    mesh = target.meshes[0]
+    try:
+        with bpy.data.libraries.load(str(path), link=True, relative=relative) as (source, target):
+            target.meshes = source.meshes
+        mesh = next(item for item in target.meshes if is_clip(item))
+    except (OSError, StopIteration) as error:
+        raise FlockError(f"The clip's file {path} cannot be read: {error}".rstrip(": ")) from error
     mesh.library.filepath = mesh.library.filepath.replace("\\", "/")
     return mesh
 
@@ -482,9 +440,9 @@ def way_back(mesh: bpy.types.Mesh) -> bpy.types.Mesh | Path | None:
         return None
     if mesh.library is not None:  # Convert empties a linked mesh too, until it is read again
         return Path(bpy.path.abspath(mesh.library.filepath))
-    known = _identity(mesh)
+    head, known = header(mesh), record(mesh)
     for other in bpy.data.meshes:
-        if other != mesh and is_clip(other) and _identity(other) == known and not (damage(other) or missing(other)):
+        if other != mesh and (header(other), record(other)) == (head, known) and not (damage(other) or missing(other)):
             return other
     folder = sidecar_folder() if bpy.data.filepath else None
     return next(iter(sorted(folder.glob(f"*-{_file_hash(mesh)}.blend"))), None) if folder else None
@@ -501,7 +459,7 @@ def recover(mesh: bpy.types.Mesh) -> bpy.types.Mesh:
         return _read_again(mesh.library)
     if found is None:
         raise FlockError(f"There is no other copy of the clip '{mesh.name}': undo the edit, or bake again")
-    return _link(found) if isinstance(found, Path) else found
+    return link(found) if isinstance(found, Path) else found
 
 
 def _read_again(library: bpy.types.Library) -> bpy.types.Mesh:

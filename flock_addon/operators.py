@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user can do: new flock, bake, free, add and remove repulsors. Thin: the work is done elsewhere."""
+"""What a user can do: new flock, bake, go on with a bake, free, add and remove repulsors. Thin: the work is done elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bpy.props import FloatProperty, IntProperty
 from mathutils import Vector
 
 from ..core.settings import FlockError, Settings
-from . import bake, creature, nodes, properties
+from . import bake, creature, nodes, plan, preferences, properties, scratch
 
 
 def _find(operator: bpy.types.Operator, context: bpy.types.Context) -> bpy.types.Object | None:
@@ -118,11 +118,27 @@ def _activate(context: bpy.types.Context, item: bpy.types.Object) -> None:
     context.view_layer.objects.active = item
 
 
-class FLOCK_OT_bake(bpy.types.Operator):
-    """Fly the flock through the frames and keep the flight as a clip"""
+def _idle_flock(operator: type[bpy.types.Operator], context: bpy.types.Context) -> bpy.types.Object | None:
+    """The flock at hand, unless it is being baked: for a poll, which says why not."""
+    flock = properties.find_flock(context)
+    if flock is None:
+        operator.poll_message_set("Select a flock, its target or one of its repulsors")
+    elif flock.session_uid in bake.running:
+        operator.poll_message_set("The flock is being baked: Esc cancels that")
+        return None
+    return flock
 
-    bl_idname = "flock.bake"
-    bl_label = "Bake"
+
+def _allowed(operator: type[bpy.types.Operator], problem: str | None) -> bool:
+    """Whether there is no problem: for a poll, which says it."""
+    if problem:
+        operator.poll_message_set(problem)
+    return not problem
+
+
+class _BakeOperator(bpy.types.Operator):
+    """Runs a job: in a window beside the user's own work, else until it is done."""
+
     bl_options = {"REGISTER", "UNDO"}
 
     _job: bake.Job | None = None
@@ -130,13 +146,15 @@ class FLOCK_OT_bake(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        flock = properties.find_flock(context)
-        return flock is not None and flock.session_uid not in bake.running
+        return _idle_flock(cls, context) is not None
+
+    def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
+        """What is to be baked. Raises a `FlockError` where that cannot be."""
+        raise NotImplementedError
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        flock = _find(self, context)
         try:
-            self._job = bake.Job(flock, context.scene)
+            self._job = self.new_job(_find(self, context), context.scene)
             self._job.run()
         except FlockError as error:
             self.report({"ERROR"}, str(error))
@@ -147,7 +165,7 @@ class FLOCK_OT_bake(bpy.types.Operator):
         if bpy.app.background or context.window is None:
             return self.execute(context)
         try:
-            self._job = bake.Job(_find(self, context), context.scene)
+            self._job = self.new_job(_find(self, context), context.scene)
         except FlockError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -157,7 +175,8 @@ class FLOCK_OT_bake(bpy.types.Operator):
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if event.type == "ESC" and event.value == "PRESS":
-            self.cancel(context)
+            self._job.cancel()
+            self._end(context)
             self.report({"INFO"}, "The bake was cancelled: the flock is as it was")
             return {"CANCELLED"}
         if event.type != "TIMER":
@@ -165,7 +184,7 @@ class FLOCK_OT_bake(bpy.types.Operator):
         try:
             done = self._job.tick(0.05)
         except FlockError as error:
-            self.cancel(context)
+            self._end(context)
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         if done:
@@ -175,9 +194,9 @@ class FLOCK_OT_bake(bpy.types.Operator):
         return {"RUNNING_MODAL"}
 
     def cancel(self, context: bpy.types.Context) -> None:
-        """Also called by Blender, when it quits or another file is opened."""
+        """Called by Blender when it quits or another file is opened, which is no wish to lose what is baked."""
         if self._job:
-            self._job.cancel()
+            self._job.stop()
         self._end(context)
 
     def _end(self, context: bpy.types.Context) -> None:
@@ -187,11 +206,78 @@ class FLOCK_OT_bake(bpy.types.Operator):
         _show(context, None)
 
     def _finish(self) -> set[str]:
-        if self._job.warning:
-            self.report({"WARNING"}, self._job.warning)
+        job = self._job
+        if job.warning:
+            self.report({"WARNING"}, job.warning)
         else:
-            self.report({"INFO"}, f"Baked {self._job.frames} frames of '{self._job.name}'")
+            self.report({"INFO"}, f"Baked {job.plan.new_frames} frames of '{job.name}'")
         return {"FINISHED"}
+
+
+class FLOCK_OT_bake(_BakeOperator):
+    """Fly the flock through the frames and keep the flight as a clip"""
+
+    bl_idname = "flock.bake"
+    bl_label = "Bake"
+
+    def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
+        return bake.Job(flock, scene, options=preferences.options())
+
+
+class FLOCK_OT_resume(_BakeOperator):
+    """Go on with the bake that a crash or an error ended, from its last complete frame, with the same result"""
+
+    bl_idname = "flock.resume"
+    bl_label = "Resume"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = _idle_flock(cls, context)
+        return flock is not None and _allowed(cls, None if unfinished(flock) else "There is no unfinished bake")
+
+    def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
+        return bake.Job(flock, scene, options=preferences.options(), unfinished=unfinished(flock))
+
+
+class FLOCK_OT_extend(_BakeOperator):
+    """Fly more frames behind the clip's last, up to the end of the range; the frames before keep their bits"""
+
+    bl_idname = "flock.extend"
+    bl_label = "Extend"
+
+    frames: IntProperty(name="Frames", description="How many; up to the range's end where it is not given", min=1)
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = _idle_flock(cls, context)
+        return flock is not None and _allowed(cls, plan.why_not_go_on(flock))
+
+    def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
+        more = self.frames if self.properties.is_property_set("frames") else None
+        return bake.Job(flock, scene, plan.extension(flock, scene, more), preferences.options())
+
+
+class FLOCK_OT_rebake(_BakeOperator):
+    """Fly the clip again from this frame on; the frames before keep their bits"""
+
+    bl_idname = "flock.rebake"
+    bl_label = "Rebake from Here"
+
+    start: IntProperty(name="Start", description="The first frame to fly again; the current one where it is not given")
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = _idle_flock(cls, context)
+        return flock is not None and _allowed(cls, plan.why_not_go_on(flock))
+
+    def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
+        start = self.start if self.properties.is_property_set("start") else scene.frame_current
+        return bake.Job(flock, scene, plan.continuation(flock, scene, start), preferences.options())
+
+
+def unfinished(flock: bpy.types.Object) -> scratch.Head | None:
+    """What an unfinished bake of the flock left. Cheap."""
+    return plan.unfinished(flock, preferences.options())
 
 
 def _show(context: bpy.types.Context, text: str | None) -> None:
@@ -205,6 +291,25 @@ def _show(context: bpy.types.Context, text: str | None) -> None:
                     region.tag_redraw()
 
 
+class FLOCK_OT_discard(bpy.types.Operator):
+    """Delete what an unfinished bake left; the clip stays as it is"""
+
+    bl_idname = "flock.discard"
+    bl_label = "Discard Unfinished Bake"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return FLOCK_OT_resume.poll(context)
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        try:
+            plan.discard(plan.scratch_places(_find(self, context), preferences.options()))
+        except FlockError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return {"FINISHED"}
+
+
 class FLOCK_OT_free(bpy.types.Operator):
     """Remove the clip and show the flock as it starts; a clip's own file stays on the disk"""
 
@@ -214,12 +319,11 @@ class FLOCK_OT_free(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        flock = properties.find_flock(context)
-        return flock is not None and flock.session_uid not in bake.running
+        return _idle_flock(cls, context) is not None
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         try:
-            bake.free(_find(self, context), context.scene)
+            bake.free(_find(self, context), context.scene, preferences.options())
         except FlockError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -282,7 +386,17 @@ def _draw_add_menu(self: Any, context: bpy.types.Context) -> None:
 
 
 _register, _unregister = bpy.utils.register_classes_factory(
-    (FLOCK_OT_new, FLOCK_OT_bake, FLOCK_OT_free, FLOCK_OT_repulsor_add, FLOCK_OT_repulsor_remove)
+    (
+        FLOCK_OT_new,
+        FLOCK_OT_bake,
+        FLOCK_OT_resume,
+        FLOCK_OT_extend,
+        FLOCK_OT_rebake,
+        FLOCK_OT_discard,
+        FLOCK_OT_free,
+        FLOCK_OT_repulsor_add,
+        FLOCK_OT_repulsor_remove,
+    )
 )
 
 

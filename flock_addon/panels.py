@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import bpy
 
-from . import bake, check_operators, checking, clip_operators, compat, nodes, operators, properties, stale
+from . import bake, clip_operators, compat, nodes, operators, properties
 
 _BLENDER_LIST_ROWS = 3
 
@@ -70,12 +70,19 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
             layout.label(text="Press Esc to cancel")
             return
         _draw_range(layout, flock.flock, scene)
-        baked = bake.is_baked(flock)
+        baked, unfinished = bake.is_baked(flock), operators.unfinished(flock)
+        if unfinished:
+            _draw_unfinished(layout, flock)
         row = layout.row(align=True)
         row.scale_y = 1.4
-        row.operator(operators.FLOCK_OT_bake.bl_idname, text="Bake Again" if baked else "Bake", icon="REC")
+        word = "Start Over" if unfinished else "Bake Again" if baked else "Bake"
+        row.operator(operators.FLOCK_OT_bake.bl_idname, text=word, icon="REC")
         if baked:
             row.operator(operators.FLOCK_OT_free.bl_idname, text="Free", icon="X")
+            row = layout.row(align=True)
+            row.operator(operators.FLOCK_OT_extend.bl_idname, icon="TRACKING_FORWARDS")
+            text = f"Rebake from {scene.frame_current}"
+            row.operator(operators.FLOCK_OT_rebake.bl_idname, text=text, icon="TRACKING_REFINE_FORWARDS")
         _draw_state(layout.column(align=True), flock, scene)
 
 
@@ -86,25 +93,6 @@ class FLOCK_PT_bake_more(_FlockPanel, bpy.types.Panel):
     def draw_flock(self, layout, flock, scene) -> None:
         for name in ("pre_roll", "substeps", "storage"):
             layout.prop(flock.flock, name)
-
-
-class FLOCK_PT_flight_check(_FlockPanel, bpy.types.Panel):
-    bl_label = "Flight Check"
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        flock = properties.find_flock(context)
-        return flock is not None and bake.is_baked(flock)
-
-    def draw_flock(self, layout, flock, scene) -> None:
-        column = layout.column(align=True)
-        for line in checking.lines(flock.data):
-            row = column.row(align=True)
-            row.label(text=line.text, icon="ERROR" if line.is_fault else "CHECKMARK")
-            if line.frame is not None:
-                jump = row.operator(check_operators.FLOCK_OT_jump.bl_idname, text="", icon="TIME")
-                jump.frame = line.frame
-        layout.operator(check_operators.FLOCK_OT_check_flight.bl_idname, icon="VIEWZOOM")
 
 
 class FLOCK_PT_clip(_FlockPanel, bpy.types.Panel):
@@ -138,18 +126,18 @@ def _draw_range(layout: bpy.types.UILayout, own: properties.FLOCK_PG_flock, scen
         column.prop(own, "frame_end", text="End")
 
 
+def _draw_unfinished(layout: bpy.types.UILayout, flock: bpy.types.Object) -> None:
+    """A bake that a crash left."""
+    box = layout.box()
+    _draw_lines(box, bake.unfinished_line(operators.unfinished(flock)), "INFO")
+    row = box.row(align=True)
+    row.operator(operators.FLOCK_OT_resume.bl_idname, icon="PLAY")
+    row.operator(operators.FLOCK_OT_discard.bl_idname, text="Discard", icon="TRASH")
+
+
 def _draw_state(layout: bpy.types.UILayout, flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
     for line in bake.state_lines(flock, scene):
         _draw_lines(layout, line)
-    if bake.is_baked(flock):
-        _draw_stale(layout, flock, scene)
-
-
-def _draw_stale(layout: bpy.types.UILayout, flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
-    sentence = stale.sentence(flock, scene)
-    row = layout.row()
-    _draw_lines(row, sentence, "ERROR" if sentence.startswith("Stale") else "CHECKMARK", 30)
-    row.operator(check_operators.FLOCK_OT_check.bl_idname, text="", icon="FILE_REFRESH")
 
 
 def _draw_engine(layout: bpy.types.UILayout) -> None:
@@ -367,7 +355,6 @@ _classes = (
     FLOCK_PT_avoidance,
     FLOCK_PT_bake,
     FLOCK_PT_bake_more,
-    FLOCK_PT_flight_check,
     FLOCK_PT_clip,
     FLOCK_PT_creature,
     FLOCK_PT_rules,

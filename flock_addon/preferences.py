@@ -7,6 +7,8 @@ from __future__ import annotations
 import bpy
 from bpy.props import IntProperty
 
+from .plan import Options
+
 PACKAGE = __package__.rpartition(".")[0]
 """The extension's module name, under which Blender keeps its preferences."""
 
@@ -42,22 +44,21 @@ def _own() -> FLOCK_AP_preferences | None:
     return addon.preferences if addon else None
 
 
-def threads() -> int | None:
-    """How many threads to use; None for all cores."""
+def options() -> Options:
+    """What a bake has to know of them."""
     own = _own()
-    return own.threads or None if own else None
+    return Options(
+        threads=own.threads or None if own else None,
+        cache_folder=user_folder("numba"),
+        scratch_folder=user_folder("scratch"),
+        **({"sidecar_limit": own.sidecar_limit * 1_000_000} if own else {}),
+    )
 
 
-def sidecar_limit() -> int:
-    """Bytes above which a clip is stored beside the file."""
-    own = _own()
-    return (own.sidecar_limit if own else 64) * 1_000_000
-
-
-def cache_folder() -> str:
-    """Where compiled code goes: the extension's user folder; empty where that cannot be written."""
+def user_folder(name: str) -> str:
+    """A folder of the extension's own; empty where it cannot be written."""
     try:
-        return bpy.utils.extension_path_user(PACKAGE, path="numba", create=True)
+        return bpy.utils.extension_path_user(PACKAGE, path=name, create=True)
     except (OSError, ValueError):
         return ""
 

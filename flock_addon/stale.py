@@ -33,7 +33,7 @@ ROUNDING, NEAR = 5e-7, 1e-5
 # -- what acted on a clip --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Track:
     """One effector over time, in world space; sample k is frame `first + k / substeps`."""
 
@@ -53,12 +53,26 @@ class Track:
         """Whether the flock sees it at any time."""
         return not self.mute.all()
 
-    def at(self, sample: int) -> Self:
-        """One sample of it."""
-        cut = slice(sample, sample + 1)
+    def cut(self, samples: slice | np.ndarray) -> Self:
+        """Some samples of it."""
+        return replace(self, **{name: getattr(self, name)[samples] for name in _ARRAYS})
+
+    def followed_by(self, other: Track, sample: int) -> Track:
+        """This one up to a sample, and another from there on."""
         return replace(
-            self, place=self.place[cut], radius=self.radius[cut], strength=self.strength[cut], mute=self.mute[cut]
+            other,
+            **{name: np.concatenate((getattr(self, name)[:sample], getattr(other, name)[sample:])) for name in _ARRAYS},
         )
+
+    def muted(self, samples: slice) -> Self:
+        """The same, but not heeded at some samples."""
+        mute = np.array(self.mute)
+        mute[samples] = 1.0
+        return replace(self, mute=mute)
+
+    def resized(self, length: int) -> Self:
+        """As long as this; at its end it holds what it was last."""
+        return self.cut(np.minimum(np.arange(length), len(self.mute) - 1))
 
 
 _ARRAYS = ("place", "radius", "strength", "mute")
@@ -91,7 +105,7 @@ class Making:
         """As a clip's record keeps it; `from_dict` reads it back."""
         tracks = [
             {"name": track.name, "is_target": track.is_target}
-            | {name: packed(getattr(track, name)) for name in _ARRAYS}
+            | {name: _packed(getattr(track, name)) for name in _ARRAYS}
             for track in self.tracks
         ]
         flock = [float(number) for number in self.flock.reshape(-1)]
@@ -104,8 +118,8 @@ class Making:
             Track(
                 entry["name"],
                 entry["is_target"],
-                unpacked(entry["place"]).reshape(-1, 3),
-                *(unpacked(entry[name]) for name in _ARRAYS[1:]),
+                _unpacked(entry["place"]).reshape(-1, 3),
+                *(_unpacked(entry[name]) for name in _ARRAYS[1:]),
             )
             for entry in data["tracks"]
         ]
@@ -113,16 +127,45 @@ class Making:
 
     def at(self, sample: int) -> Self:
         """One moment of it."""
-        return replace(self, tracks=tuple(track.at(sample) for track in self.tracks))
+        return self._cut(slice(sample, sample + 1))
+
+    def until(self, sample: int) -> Self:
+        """What is before a sample."""
+        return self._cut(slice(sample))
+
+    def _cut(self, samples: slice) -> Self:
+        return replace(self, tracks=tuple(track.cut(samples) for track in self.tracks))
+
+    def followed_by(self, other: Making, sample: int, samples: int, length: float) -> Making:
+        """This one up to a sample, and another from there on, as seen from where the flock stands in that other.
+
+        An effector that only one of the two has is mute in the time of the other.
+
+        Args:
+            samples: how many there are in all.
+            length: the body length, which says what counts as near.
+        """
+        turn, before = other.flock @ np.linalg.inv(self.flock), self.until(sample).tracks
+        if not np.array_equal(self.flock, other.flock):
+            before = tuple(_moved(track, turn) for track in before)
+        gone, come = list(before), list(other.until(sample).tracks)
+        whole = dict(zip(come, other.tracks, strict=True))
+        pairs = _paired(gone, come, _near(other, length))
+        tracks = (
+            *(one.followed_by(whole[two], sample) for one, two in pairs),
+            *(whole[two].muted(slice(sample)) for two in come),
+            *(one.resized(samples).muted(slice(sample, None)) for one in gone),
+        )
+        return replace(other, tracks=tracks)
 
 
-def packed(array: np.ndarray) -> str:
+def _packed(array: np.ndarray) -> str:
     """Float32, compressed: what stands still takes next to nothing."""
     return base64.b64encode(zlib.compress(np.ascontiguousarray(array, np.float32).tobytes())).decode()
 
 
 @functools.lru_cache(maxsize=1024)
-def unpacked(text: str) -> np.ndarray:
+def _unpacked(text: str) -> np.ndarray:
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), np.float32)
 
 
@@ -146,7 +189,9 @@ def changes(flock: bpy.types.Object, exact: bool = False, scene: bpy.types.Scene
     made = Making.from_dict(known["effectors"])
     try:
         now = properties.to_settings(flock.flock)
-        names = changed_settings(Settings.from_dict(known["settings"]), now)
+        parts = (*known.get("earlier", ()), known)  # a clip that was continued can have been made from several
+        found = [changed_settings(Settings.from_dict(part["settings"]), now) for part in parts]
+        names = list(dict.fromkeys(name for names in found for name in names))
     except FlockError:  # the panel says it
         names = ["Settings"]
     if not math.isclose(header.fps, properties.frame_rate(scene), rel_tol=RELATIVE):
@@ -158,26 +203,6 @@ def changes(flock: bpy.types.Object, exact: bool = False, scene: bpy.types.Scene
         samples = sampling.sample(flock, scene, header.first, header.frames, made.substeps)
         return names + changed_effectors(made, Making.of(samples), length)
     return names + changed_effectors(*_at_current_frame(flock, scene, made), length)
-
-
-_looked: dict[int, tuple[str, list[str]]] = {}
-"""What the last exact look at a flock found, with the hash of the clip it looked at; not saved."""
-
-
-def check(flock: bpy.types.Object, scene: bpy.types.Scene | None = None) -> list[str]:
-    """Looks exactly, and lets the panel say what it found until the next look or bake."""
-    found = changes(flock, exact=True, scene=scene)
-    _looked[flock.session_uid] = (clip.record(flock.data).get("hash", ""), found)
-    return found
-
-
-def sentence(flock: bpy.types.Object, scene: bpy.types.Scene) -> str:
-    """What the panel says of a baked clip."""
-    names = changes(flock, scene=scene)
-    looked_at, found = _looked.get(flock.session_uid, ("", []))
-    if looked_at == clip.record(flock.data).get("hash"):
-        names += [name for name in found if name not in names]
-    return f"Stale: {', '.join(names)}" if names else "Up to date"
 
 
 def changed_settings(old: Settings, new: Settings) -> list[str]:
@@ -222,37 +247,49 @@ def changed_effectors(old: Making, new: Making, length: float) -> list[str]:
     Args:
         length: the body length, which says what counts as near.
     """
-    near = NEAR * length * float(np.linalg.norm(new.flock[:3, 0]))
+    near = _near(new, length)
     names = list(_compare(old.tracks, new.tracks, near))
     turn = new.flock @ np.linalg.inv(old.flock)
     if _close(old.flock[:3, 3], new.flock[:3, 3], near) and np.allclose(turn[:3, :3], np.eye(3), atol=NEAR):
         return names
-    scale = float(np.cbrt(abs(np.linalg.det(turn[:3, :3]))))
-    together = list(_compare([_moved(track, turn, scale) for track in old.tracks], new.tracks, near))
-    if not np.allclose(
-        turn[:3, 2] / scale, (0.0, 0.0, 1.0), atol=NEAR
-    ):  # the world's up is another in the flock's space
+    together = list(_compare([_moved(track, turn) for track in old.tracks], new.tracks, near))
+    up = turn[:3, 2] / _scale(turn)
+    if not np.allclose(up, (0.0, 0.0, 1.0), atol=NEAR):  # the world's up is another in the flock's space
         together.append(PLACE)
     return min(together, [*names, PLACE], key=len)
 
 
-def _moved(track: Track, matrix: np.ndarray, scale: float) -> Track:
+def _near(made: Making, length: float) -> float:
+    """The distance in the world that still counts as none."""
+    return NEAR * length * float(np.linalg.norm(made.flock[:3, 0]))
+
+
+def _scale(matrix: np.ndarray) -> float:
+    return float(np.cbrt(abs(np.linalg.det(matrix[:3, :3]))))
+
+
+def _moved(track: Track, matrix: np.ndarray) -> Track:
     place = track.place @ matrix[:3, :3].T + matrix[:3, 3]
-    return replace(track, place=place, radius=track.radius * scale)
+    return replace(track, place=place, radius=track.radius * _scale(matrix))
 
 
 def _compare(old: Iterable[Track], new: Iterable[Track], near: float) -> Iterator[str]:
-    """Pairs those that are the same, whatever their names; then those of one name; what is left has gone or has come."""
+    """What differs in each pair; what is left has gone or has come."""
     before, after = list(old), list(new)
-    for pairs in (
-        lambda one, two: one.name == two.name and not _differences(one, two, near),
-        lambda one, two: not _differences(one, two, near),
-    ):
-        _take_pairs(before, after, pairs)
-    for one, two in _take_pairs(before, after, lambda one, two: one.name == two.name):
+    for one, two in _paired(before, after, near):
         yield from (f"{two.name} {what}" for what in _differences(one, two, near))
     yield from (_left(track, "removed") for track in before if track.heeded)
     yield from (_left(track, "added") for track in after if track.heeded)
+
+
+def _paired(before: list[Track], after: list[Track], near: float) -> list[tuple[Track, Track]]:
+    """Takes pairs out of both lists: those that are the same, whatever their names; then those of one name."""
+    matches = (
+        lambda one, two: one.name == two.name and not _differences(one, two, near),
+        lambda one, two: not _differences(one, two, near),
+        lambda one, two: one.name == two.name,
+    )
+    return [pair for match in matches for pair in _take_pairs(before, after, match)]
 
 
 def _take_pairs(before: list[Track], after: list[Track], match: Any) -> list[tuple[Track, Track]]:

@@ -103,9 +103,20 @@ def test_operators_and_the_command_line_are_thin_above_bake(module):
     assert not {"core.simulation", "core.steering", "core.reference"} & reached
 
 
-def test_bake_knows_no_user_interface():
-    reached = imports(ROOT / "flock_addon/bake.py")
-    assert not {"flock_addon.operators", "flock_addon.panels", "flock_addon.cli"} & reached
+@pytest.mark.parametrize("module", ["bake", "plan", "clip"])
+def test_a_bake_knows_neither_user_interface_nor_preferences(module):
+    reached = imports(ROOT / f"flock_addon/{module}.py")
+    assert not {f"flock_addon.{name}" for name in ("operators", "panels", "cli", "preferences")} & reached
+
+
+@pytest.mark.parametrize("module", ["flight", "scratch", "arrays", "memory"])
+def test_what_runs_beside_blender_knows_nothing_of_it(module):
+    seen, to_see = set(), {f"flock_addon.{module}"}
+    while to_see:
+        reached = imports(ROOT / f"{to_see.pop().replace('.', '/')}.py")
+        assert not tops(reached) & OF_BLENDER
+        new = {f"flock_addon.{path.stem}" for path in ADDON} & reached - seen
+        seen, to_see = seen | new, to_see | new
 
 
 @pytest.mark.parametrize("path", [*CORE, *ADDON, ROOT / "__init__.py"], ids=name)

@@ -5,6 +5,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,23 @@ def blender(
     Returns:
         The keywords that the script gave to `answer`, and `printed`: all that was printed.
     """
+    done = _run(script, user, *arguments, python=python, within=within)
+    printed = done.stdout + done.stderr
+    answers = [line for line in done.stdout.splitlines() if line.startswith("ANSWER: ")]
+    assert done.returncode == 0, printed
+    assert answers, printed
+    return json.loads(answers[-1].removeprefix("ANSWER: ")) | {"printed": printed}
+
+
+def killed(script: str, user: Path, *arguments: object) -> None:
+    """Run a script that ends its own process by `kill -9`."""
+    done = _run(script, user, *arguments)
+    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+
+
+def _run(
+    script: str, user: Path, *arguments: object, python: str = sys.executable, within: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     user.mkdir(exist_ok=True)
     foreign = (
         "BLENDER_",
@@ -79,18 +97,13 @@ def blender(
         "PYTHONDONTWRITEBYTECODE",
     )  # a user's Blender keeps the bytecode of its extensions
     environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-    done = subprocess.run(
+    return subprocess.run(
         [*within, python, "-c", PRELUDE + script, *map(str, arguments)],
         env=environment | {"BLENDER_USER_RESOURCES": str(user)},
         capture_output=True,
         text=True,
         check=False,
     )
-    printed = done.stdout + done.stderr
-    answers = [line for line in done.stdout.splitlines() if line.startswith("ANSWER: ")]
-    assert done.returncode == 0, printed
-    assert answers, printed
-    return json.loads(answers[-1].removeprefix("ANSWER: ")) | {"printed": printed}
 
 
 def works(*command: str) -> bool:

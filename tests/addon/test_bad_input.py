@@ -149,7 +149,7 @@ def test_an_exception_inside_the_bake(bake, flock, monkeypatch):
     def broken(*_args, **_more):
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr(bake, "Simulation", broken)
+    monkeypatch.setattr(f"{bake.Flight.__module__}.Simulation", broken)
     refused(flock, "The bake stopped, and the old clip is as it was: a fault of ours")
     monkeypatch.undo()
     assert bpy.ops.flock.bake() == {"FINISHED"}

@@ -218,7 +218,7 @@ def test_a_clip_beside_the_file(flock, clip, tmp_path):
 
 
 def test_a_bake_never_says_that_numba_is_there_when_it_is_not(bake, flock, monkeypatch):
-    monkeypatch.setattr(bake.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     engine = bake.Engine()
     engine.look()
     assert "numba is missing" in engine.problem

@@ -89,16 +89,6 @@ def test_a_header_that_does_not_fit_is_refused(clip):
         clip.write("Flock", arrays(clip), clip.Header(5, 7), {})
 
 
-def test_frames_can_come_from_a_file_that_survives(clip, tmp_path):
-    made = arrays(clip)
-    scratch = clip.ClipArrays.scratch(tmp_path / "scratch", 6, 5)
-    for frame in range(6):
-        scratch.set_frame(frame, made.part(frame, frame + 1))
-    del scratch
-    again = clip.ClipArrays.scratch(tmp_path / "scratch", 6, 5)
-    assert_same(clip.read(clip.write("Flock", again, clip.Header(5, 6), {})), made)
-
-
 def test_an_extended_clip_is_the_one_that_was_written_at_once(clip):
     made, whole = written(clip, frames=10)
     part = clip.write("Flock", made.part(0, 6), clip.Header(5, 6, 1001, 24 / 1.001), {"engine": "NUMBA"})

@@ -47,3 +47,16 @@ def test_a_place_or_radius_that_is_no_number_is_refused(group):
 
 def test_an_attractor_may_reach_without_end():
     Effectors(attractors=attractor((0, 0, 0), radius=np.inf))
+
+
+def test_what_is_left_from_a_sample_on_is_what_was_there():
+    left = moving().since(1)
+    for sample in (0, 1, 5):
+        np.testing.assert_array_equal(left.at(sample).attractors.position, moving().at(sample + 1).attractors.position)
+        np.testing.assert_array_equal(left.at(sample).spheres.radius, moving().at(sample + 1).spheres.radius)
+    assert len(moving().since(7).spheres.radius) == 1
+
+
+def test_what_rests_still_rests_from_a_sample_on():
+    resting = Effectors(spheres=spheres([[1, 2, 3]], [2.0]))
+    np.testing.assert_array_equal(resting.since(4).at(3).spheres.centre, resting.at(0).spheres.centre)

@@ -1,0 +1,240 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The flight of a bake: the simulation in a thread that knows no Blender and writes each frame into the scratch file."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.effectors import Effectors
+from ..core.settings import FlockError, Settings
+from ..core.simulation import Cancelled, Frame, Simulation, load_engine
+from ..core.state import State
+from . import scratch
+
+log = logging.getLogger(__name__)
+
+# -- the engine ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Engine:
+    """What is known of numba, without importing it before it is needed."""
+
+    ready: bool = False
+    """It has been loaded, and compiled if it had to be."""
+    problem: str = ""
+    """A sentence where the flock flies without numba."""
+
+    def look(self) -> None:
+        """Asks whether numba is installed at all."""
+        if importlib.util.find_spec("numba") is None:
+            self.problem = (
+                "numba is missing here: bakes are slower, and fly differently in detail. Reinstall Flock to get it"
+            )
+
+    def load(self, folder: str) -> str:
+        """Imports the fastest engine and returns its name; what it compiles is kept in the folder."""
+        with _cache_in(folder):
+            name, _ = load_engine()
+        if name != "NUMBA":
+            self.problem = (
+                "numba does not work here: bakes are slower, and fly differently in detail. Reinstall Flock to get it"
+            )
+        return name
+
+
+engine = Engine()
+
+
+class _cache_in:
+    """Sends what numba compiles meanwhile to our folder; its settings are the other add-ons' again afterwards."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        try:
+            from numba.core import config
+        except Exception as error:  # a broken numba raises anything at all
+            log.info("numba cannot be imported: %s", error)
+            self._config = None
+            return
+        self._config, self._before = config, config.CACHE_DIR
+        config.CACHE_DIR = self._folder or self._before
+
+    def __exit__(self, *_: object) -> None:
+        if self._config:
+            self._config.CACHE_DIR = self._before
+
+
+def version(name: str) -> str:
+    """Of an engine, once it is loaded: another one may give other bits."""
+    if name != "NUMBA":
+        return f"numpy {np.__version__}"
+    import numba
+
+    return f"numba {numba.__version__}"
+
+
+# -- the flight ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be flown, from what, and where it is kept meanwhile."""
+
+    settings: Settings
+    effectors: Effectors
+    """Over the whole clip, from its first frame on."""
+    fps: float
+    first: int
+    """The clip's first frame."""
+    frames: int
+    """Of the whole clip."""
+    keep: int = 0
+    """Frames that need not be flown, since the old clip has them."""
+    start: State | None = None
+    """The flock at the last of them."""
+    made_by: tuple[str, str] | None = None
+    """Name and version of the engine that has to go on, since it made the frames before."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What the scratch file says of itself, but for the engine."""
+    places: tuple[Path, ...] = ()
+    """Where the scratch file may lie; the first that can be written is taken."""
+    unfinished: scratch.Head | None = None
+    """The scratch file to go on with."""
+    threads: int | None = None
+    cache_folder: str = ""
+
+
+class Flight(threading.Thread):
+    """Flies a task. Once it has ended, `result` gives the frames, or raises what went wrong."""
+
+    def __init__(self, task: Task, cancelled: threading.Event) -> None:
+        super().__init__(name="Flock bake", daemon=True)
+        self.task = task
+        self.frames_done = 0
+        """Frames in the scratch file."""
+        self.engine, self.engine_version = "", ""
+        self._cancelled = cancelled
+        self._simulation: Simulation | None = None
+        self._writer: scratch.Writer | None = None
+        self._resumed = 0
+        self._error: BaseException | None = None
+
+    @property
+    def progress(self) -> float:
+        """Share of the steps, 0 to 1; frames that were there already count as flown."""
+        done = self._resumed / (self.task.frames - self.task.keep)
+        return done + (1.0 - done) * (self._simulation.progress if self._simulation else 0.0)
+
+    def run(self) -> None:
+        try:
+            self._wait_for_others()
+            self._load()
+            self._open()
+            for frame in self._frames():
+                engine.ready = True
+                self._writer.append(frame.state)
+                self.frames_done += 1
+        except BaseException as error:  # it is raised again where the user is told
+            self._error = error
+            self.close()
+
+    def result(self) -> scratch.Head:
+        """The scratch file, complete; it stays ours until `close`.
+
+        Raises:
+            FlockError: the flight ended before its time.
+        """
+        if self._error is None:
+            return scratch.look(self._writer.path)
+        if isinstance(self._error, FlockError | Cancelled):
+            raise self._error
+        log.error("the bake stopped", exc_info=self._error)
+        raise FlockError(f"The bake stopped, and the old clip is as it was: {self._error}") from self._error
+
+    def discard(self) -> None:
+        """Deletes the scratch file."""
+        if self._writer:
+            self._writer.discard()
+
+    def close(self) -> None:
+        """Leaves the scratch file to others."""
+        if self._writer:
+            self._writer.close()
+
+    def _wait_for_others(self) -> None:
+        """A cancelled flight ends at its next step: until then the scratch file is its own."""
+        for other in threading.enumerate():
+            if isinstance(other, Flight) and other is not self and set(other.task.places) & set(self.task.places):
+                other.join()
+
+    def _load(self) -> None:
+        self.engine = engine.load(self.task.cache_folder)
+        self.engine_version = version(self.engine)
+        made_by, present = self.task.made_by, (self.engine, self.engine_version)
+        if made_by and made_by != present:
+            raise FlockError(
+                f"The frames before were flown by {_spoken(made_by)}, and here is {_spoken(present)}: "
+                f"go on where they were flown, or bake the whole clip again"
+            )
+
+    def _open(self) -> None:
+        if self._cancelled.is_set():
+            raise Cancelled
+        if self.task.unfinished:
+            self._writer = scratch.Writer.resume(self.task.unfinished)
+            self._resumed = self.frames_done = self._writer.frames
+        else:
+            self._writer = self._create()
+        if self._cancelled.is_set():  # whoever cancelled meanwhile did not see the file yet
+            self.discard()
+            raise Cancelled
+
+    def _create(self) -> scratch.Writer:
+        task = self.task
+        about = dict(task.about) | {"engine": self.engine, "engine_version": self.engine_version}
+        for path in task.places:
+            try:
+                return scratch.Writer(path, task.settings.count, about)
+            except OSError as error:
+                log.info("no scratch file at %s: %s", path, error)
+                reason = error
+        raise FlockError(f"The bake cannot be written to {path}: {reason}. Make room, or save the file elsewhere")
+
+    def _frames(self) -> Iterator[Frame]:
+        """Those that are still to be flown."""
+        task = self.task
+        known = task.keep + self._resumed
+        if known == task.frames:
+            return
+        resume, at = task.start, max(0, known - 1)
+        if self._resumed:
+            resume = scratch.state(self.task.unfinished, self._resumed - 1)
+        self._simulation = Simulation(
+            task.settings,
+            task.effectors.since(at * task.settings.substeps),
+            fps=task.fps,
+            first=task.first + known,
+            frames=task.frames - known,
+            engine=self.engine,
+            threads=task.threads,
+            resume=resume,
+            cancelled=self._cancelled.is_set,
+        )
+        yield from self._simulation
+
+
+def _spoken(engine: tuple[str, str]) -> str:
+    name, exact = engine
+    return exact if name == "NUMBA" else f"the {name.lower()} engine ({exact})"

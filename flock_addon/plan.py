@@ -1,0 +1,341 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Before a bake: which frames it flies and which it keeps, whether they fit together, and whether there is room for them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import bpy
+
+from ..core.settings import FlockError, Settings
+from ..core.state import State
+from . import clip, memory, properties, scratch, stale
+
+BAKE, SPAWN = "BAKE", "SPAWN"
+"""What a clip's record says it is: a baked one, or the flock before its first bake."""
+
+WRITING, READING = 1.3, 0.75
+"""Memory that it takes to write a clip, and to read an old one for it, in sizes of the clip."""
+MOST_VERTICES = 2**31 - 1
+
+_FLOWN = ("settings", "effectors", "steps", "engine", "engine_version")
+"""What a clip has to know of its flight, for it to be continued."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user chose once for all files."""
+
+    threads: int | None = None
+    """None for all cores."""
+    cache_folder: str = ""
+    """Where compiled code goes; beside the extension's own code where it is empty."""
+    scratch_folder: str = ""
+    """Where the scratch files of unsaved files go; the system's folder for temporary files where it is empty."""
+    sidecar_limit: int = 64_000_000
+    """Bytes above which a clip is stored beside the file, where the flock's storage is automatic."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which frames a clip will have, and how many of them the present one has already."""
+
+    first: int
+    last: int
+    keep: int = 0
+    """Frames, from the first on, that keep their bits."""
+
+    @property
+    def frames(self) -> int:
+        """Number of frames."""
+        return self.last - self.first + 1
+
+    @property
+    def new_frames(self) -> int:
+        """Those that are flown."""
+        return self.frames - self.keep
+
+    @property
+    def start(self) -> int:
+        """The first frame that is flown."""
+        return self.first + self.keep
+
+
+def is_baked(flock: bpy.types.Object) -> bool:
+    """Whether the flock shows a baked clip."""
+    return clip.is_clip(flock.data) and clip.record(flock.data).get("kind") == BAKE
+
+
+def check_editable(flock: bpy.types.Object) -> None:
+    """Raises a sentence where the flock's clip cannot be replaced."""
+    if flock.library is not None:
+        raise FlockError(
+            f"The flock '{flock.name}' is linked from another file: make a library override, or bake it there"
+        )
+    if flock.mode == "EDIT":
+        raise FlockError(f"Leave Edit Mode of '{flock.name}' first")
+
+
+# -- which frames ----------------------------------------------------------------------------------------------------
+
+
+def whole(flock: bpy.types.Object, scene: bpy.types.Scene, frames: tuple[int, int] | None = None) -> Plan:
+    """All frames anew.
+
+    Args:
+        frames: first and last; the flock's own range by default.
+
+    Raises:
+        FlockError: the last frame lies before the first.
+    """
+    first, last = frames or properties.frame_range(flock, scene)
+    if last < first:
+        raise FlockError(
+            f"The last frame ({last}) lies before the first ({first}): set the end no earlier than the start"
+        )
+    return Plan(first, last)
+
+
+def extension(flock: bpy.types.Object, scene: bpy.types.Scene, more: int | None = None) -> Plan:
+    """More frames behind the clip's last one.
+
+    Args:
+        more: how many; up to the end of the flock's own range by default.
+
+    Raises:
+        FlockError: there is no clip to go on with, or no frame to add.
+    """
+    last = int(_clip_to_go_on(flock).last)
+    return continuation(flock, scene, last + 1, None if more is None else last + more)
+
+
+def continuation(flock: bpy.types.Object, scene: bpy.types.Scene, start: int, last: int | None = None) -> Plan:
+    """The clip's frames before `start` stay; it and those after it are flown again.
+
+    Args:
+        last: the new last frame; that of the flock's own range by default.
+
+    Raises:
+        FlockError: there is no clip to go on with, or the frames do not fit it.
+    """
+    head = _clip_to_go_on(flock)
+    last = properties.frame_range(flock, scene)[1] if last is None else last
+    if not head.first < start <= head.last + 1:
+        raise FlockError(
+            f"The clip has the frames {head.first} to {head.last:g}: go on from a frame between "
+            f"{head.first + 1} and {head.last + 1:g}, or bake the whole clip again"
+        )
+    if last < start:
+        raise FlockError(f"The range to bake ends at frame {last}: set its end to frame {start} or later")
+    return Plan(head.first, last, start - head.first)
+
+
+def _clip_to_go_on(flock: bpy.types.Object) -> clip.Header:
+    problem = why_not_go_on(flock)
+    if problem:
+        raise FlockError(problem)
+    return clip.header(flock.data)
+
+
+def why_not_go_on(flock: bpy.types.Object) -> str | None:
+    """A sentence where the flock's clip cannot be continued, else None. Cheap."""
+    if not is_baked(flock):
+        return "There is no clip to go on with: bake the flock"
+    problem = clip.missing(flock.data) or clip.damage(flock.data)
+    if problem:
+        return problem
+    if clip.header(flock.data).step != 1.0 or not set(_FLOWN) <= clip.record(flock.data).keys():
+        return "The clip does not know how it was flown: bake the whole clip again"
+    return None
+
+
+def last_state(flock: bpy.types.Object, plan: Plan) -> State:
+    """The flock at the last frame that is kept, from which the flight goes on bit for bit."""
+    known, head = clip.record(flock.data), clip.header(flock.data)
+    back = (head.frames - plan.keep) * known["settings"]["substeps"]
+    return State(**clip.read_frame(flock.data, plan.keep - 1), step=known["steps"] - back)
+
+
+def check_continuity(flock: bpy.types.Object, settings: Settings, fps: float) -> None:
+    """Raises a sentence where something is another now that all frames of a clip have in common."""
+    head, substeps = clip.header(flock.data), clip.record(flock.data)["settings"]["substeps"]
+    common = {
+        "boids": (head.count, settings.count),
+        "substeps": (substeps, settings.substeps),
+        "frames per second": (head.fps, fps),
+    }
+    for name, (before, now) in common.items():
+        if not math.isclose(before, now, rel_tol=stale.RELATIVE):
+            raise FlockError(
+                f"The clip has {before:g} {name}, and now there are {now:g}: set that back, or bake the whole clip again"
+            )
+
+
+def check_resumable(head: scratch.Head, flock: bpy.types.Object, settings: Settings, fps: float) -> None:
+    """Raises a sentence where an unfinished bake cannot be gone on with as it was begun."""
+    begun = head.about["record"]["settings"]
+    names = stale.changed_settings(Settings.from_dict(begun), settings)
+    if not math.isclose(head.about["fps"], fps, rel_tol=stale.RELATIVE):
+        names.append(stale.RATE)
+    _refuse_changes(flock.name, names)
+    if head.about["keep"] and clip.record(flock.data).get("hash") != head.about["base"]:
+        raise FlockError(
+            f"The unfinished bake of '{flock.name}' goes on from another clip than it has now: "
+            "undo back to that clip, or discard the unfinished bake"
+        )
+
+
+def check_same_effectors(head: scratch.Head, flock: bpy.types.Object, record: Mapping[str, Any]) -> None:
+    """The same for what acts on the flock, once it is sampled."""
+    begun, now = (stale.Making.from_dict(known["effectors"]) for known in (head.about["record"], record))
+    _refuse_changes(flock.name, stale.changed_effectors(begun, now, flock.flock.body_length))
+
+
+def _refuse_changes(name: str, changes: list[str]) -> None:
+    if changes:
+        raise FlockError(
+            f"The unfinished bake of '{name}' was begun with something else: {', '.join(changes)}. "
+            "Set that back to resume it, or discard it"
+        )
+
+
+# -- what a continued clip knows -------------------------------------------------------------------------------------
+
+
+def changes_before(old: Mapping[str, Any], new: Mapping[str, Any], plan: Plan) -> list[str]:
+    """Names of what is another now than when the frames that are kept were flown, exactly.
+
+    Args:
+        old: the record of the present clip.
+        new: settings and effectors of the present scene, as a record has them.
+    """
+    settings = Settings.from_dict(new["settings"])
+    made_from = (Settings.from_dict(part["settings"]) for part in _parts(old, plan.keep))
+    names = [name for earlier in made_from for name in stale.changed_settings(earlier, settings)]
+    before, after = (_making(record).until(_samples_kept(plan, settings)) for record in (old, new))
+    return list(dict.fromkeys(names + stale.changed_effectors(before, after, settings.body_length)))
+
+
+def joined_record(old: Mapping[str, Any], new: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """What a clip knows whose first frames are those of an old one: each part says what it was made from."""
+    settings = Settings.from_dict(new["settings"])
+    samples = (plan.frames - 1) * settings.substeps + 1
+    made = _making(old).followed_by(_making(new), _samples_kept(plan, settings), samples, settings.body_length)
+    parts = _parts(old, plan.keep)
+    while parts and parts[-1]["settings"] == new["settings"]:
+        parts.pop()
+    joined = {name: value for name, value in new.items() if name != "earlier"} | {"effectors": made.to_dict()}
+    return joined | ({"earlier": parts} if parts else {})
+
+
+def _parts(record: Mapping[str, Any], frames: int) -> list[dict[str, Any]]:
+    """The settings of a clip's first frames: which, and up to which frame they hold, counted from the clip's first."""
+    parts, begin = [], 0
+    for part in (*record.get("earlier", ()), {"settings": record["settings"], "frames": frames}):
+        if begin < frames:
+            parts.append({"settings": part["settings"], "frames": min(part["frames"], frames)})
+        begin = part["frames"]
+    return parts
+
+
+def _making(record: Mapping[str, Any]) -> stale.Making:
+    return stale.Making.from_dict(record["effectors"])
+
+
+def _samples_kept(plan: Plan, settings: Settings) -> int:
+    """How many samples of the effectors made the frames that are kept."""
+    return (plan.keep - 1) * settings.substeps + 1
+
+
+# -- where it goes meanwhile -----------------------------------------------------------------------------------------
+
+
+def scratch_places(flock: bpy.types.Object, options: Options) -> tuple[Path, ...]:
+    """Where the flock's scratch file may lie, the best place first: beside the file, where that is saved and can be written."""
+    file = Path(bpy.data.filepath)
+    own = Path(options.scratch_folder or tempfile.gettempdir())
+    if not bpy.data.filepath:
+        return (own / _scratch_name("Unsaved", flock.name, ""),)
+    beside = file.parent / clip.FOLDER / _scratch_name(file.stem, flock.name, "")  # also once the folder is moved
+    return beside, own / _scratch_name(file.stem, flock.name, str(file.parent))
+
+
+def _scratch_name(file: str, flock: str, folder: str) -> str:
+    exact = hashlib.sha256(f"{folder}/{file}/{flock}".encode()).hexdigest()[:8]
+    return f"{bpy.path.clean_name(file)}-{bpy.path.clean_name(flock)}-{exact}{scratch.SUFFIX}"
+
+
+def unfinished(flock: bpy.types.Object, options: Options) -> scratch.Head | None:
+    """The flock's unfinished bake, where a crash left one. Cheap: it looks at two paths."""
+    for path in scratch_places(flock, options):
+        head = scratch.look(path)
+        if head is not None and head.frames:
+            return head
+    return None
+
+
+def plan_of(head: scratch.Head) -> Plan:
+    """What an unfinished bake was to fly."""
+    return Plan(head.about["first"], head.about["last"], head.about["keep"])
+
+
+def discard(places: tuple[Path, ...]) -> None:
+    """Deletes scratch files.
+
+    Raises:
+        FlockError: another Blender is writing one, or it cannot be deleted.
+    """
+    for path in places:
+        scratch.discard(path)
+
+
+# -- whether there is room -------------------------------------------------------------------------------------------
+
+
+def check_room(count: int, plan: Plan) -> None:
+    """Raises a sentence where the clip would be larger than a mesh, or this machine's memory, can be."""
+    if count * plan.frames + clip.HEADER_VERTICES > MOST_VERTICES:
+        raise FlockError(
+            f"{count:,} boids over {plan.frames:,} frames are more than a clip can hold: bake fewer of either"
+        )
+    size = clip.size_in_bytes(count, plan.frames)
+    needed = WRITING * size + READING * clip.size_in_bytes(count, plan.keep)
+    free = memory.available()
+    if free is not None and needed > free:
+        raise FlockError(
+            f"The clip takes {megabytes(size)}, writing it {megabytes(needed)} of memory, and {megabytes(free)} are free: "
+            "bake fewer boids or frames, or close what else is open"
+        )
+
+
+def check_disk(count: int, plan: Plan, places: tuple[Path, ...]) -> None:
+    """Raises a sentence where no place has room for the scratch file."""
+    size = clip.size_in_bytes(count, plan.new_frames)
+    free = {path: _free_on_disk(path) for path in places}
+    if all(room < size for room in free.values()):
+        path, room = next(iter(free.items()))
+        raise FlockError(
+            f"The bake takes {megabytes(size)} on the disk, and {path.parent} has room for {megabytes(room)}: "
+            "make room there, or bake fewer boids or frames"
+        )
+
+
+def _free_on_disk(path: Path) -> float:
+    folder = next((parent for parent in path.parents if parent.exists()), None)
+    try:
+        return shutil.disk_usage(folder).free if folder else 0
+    except OSError:  # writing it will tell
+        return math.inf
+
+
+def megabytes(size: float) -> str:
+    """A size as the panel writes it."""
+    return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.2f} GB"

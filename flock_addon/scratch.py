@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The scratch file of a bake under way: one frame after the other, so that a crash or a power cut costs no finished frame.
+
+A head of JSON says what is baked; then each frame is a record of fixed size with a checksum of its own. It is written plainly and
+mapped into memory only to be read: a full disk ends a process that writes into a map, but is an error to one that writes a file.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.settings import FlockError
+from ..core.state import State
+from .arrays import WIDTHS, ClipArrays
+
+SUFFIX = ".bake"
+_MAGIC = "flock scratch 1"
+_PAGE = 4096
+"""The head fills a multiple of this many bytes."""
+_FIRST_LINE = 64
+"""The first line, in which count and the head's length stand, is no longer than this."""
+
+
+def record_type(count: int) -> np.dtype:
+    """One frame of `count` boids: the state's arrays, its step, and the checksum of all before it."""
+    shapes = {name: (count,) if width == 1 else (count, width) for name, width in WIDTHS.items()}
+    return np.dtype([*((name, "<f4", shape) for name, shape in shapes.items()), ("step", "<u8"), ("check", "<u4")])
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+class Writer:
+    """A scratch file that this process alone is writing.
+
+    Raises:
+        FlockError: another process is writing it.
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, path: Path, count: int, about: Mapping[str, Any]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._open(path, count, os.O_CREAT)
+        try:
+            self._file.truncate(0)
+            self._file.write(_head(count, about))
+            self._file.flush()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def resume(cls, head: Head) -> Writer:
+        """Goes on behind the complete frames of a scratch file that was left; torn ones are cut off."""
+        writer = cls.__new__(cls)
+        writer._open(head.path, head.count)
+        writer.frames = complete_frames(head)
+        end = head.begin + writer.frames * writer._type.itemsize
+        writer._file.truncate(end)
+        writer._file.seek(end)
+        return writer
+
+    def _open(self, path: Path, count: int, flags: int = 0) -> None:
+        self.path, self.frames, self._type, self._unwanted = path, 0, record_type(count), False
+        # it is emptied only once it is known that nobody else writes it
+        self._file = os.fdopen(os.open(path, os.O_RDWR | flags | getattr(os, "O_BINARY", 0), 0o666), "r+b")
+        if not _lock(self._file.fileno()):
+            self._file.close()
+            raise FlockError(_in_use(path))
+
+    def append(self, state: State) -> None:
+        """Adds one frame.
+
+        Raises:
+            FlockError: the disk is full; the frames before are kept.
+        """
+        record = np.empty(1, self._type)
+        for name in WIDTHS:
+            record[name] = getattr(state, name)
+        record["step"] = state.step
+        record["check"] = _checksum(record)
+        try:
+            self._file.write(record.view(np.uint8))
+            self._file.flush()
+        except OSError as error:
+            raise FlockError(
+                f"The bake cannot go on writing to {self.path}: {error}. Make room there, and resume it"
+            ) from error
+        self.frames += 1
+
+    def discard(self) -> None:
+        """Deletes the file: at once, or when it is closed where the system deletes no open files."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError:
+            self._unwanted = True
+
+    def close(self) -> None:
+        """Ends writing. What is there stays, unless it was discarded."""
+        with suppress(OSError):  # what a full disk did not take is lost anyway
+            self._file.close()
+        if self._unwanted:
+            with suppress(OSError):
+                self.path.unlink()
+
+
+def _in_use(path: Path) -> str:
+    return f"Another Blender is baking this flock into {path}: wait until it is done, or end it"
+
+
+def _head(count: int, about: Mapping[str, Any]) -> bytes:
+    text = json.dumps(about).encode()
+    length = -(-(_FIRST_LINE + len(text)) // _PAGE) * _PAGE
+    first = f"{_MAGIC} {count} {length}".encode().ljust(_FIRST_LINE - 1) + b"\n"
+    return (first + text).ljust(length)
+
+
+def _checksum(record: np.ndarray) -> int:
+    """Of one record, shape (1,), without its checksum."""
+    return zlib.crc32(record.view(np.uint8)[: -record.dtype["check"].itemsize])
+
+
+def _lock(file: int) -> bool:
+    """Whether the open file is this process's alone now; the system gives it free when the process ends, however it does."""
+    try:
+        import fcntl
+    except ImportError:
+        return _lock_on_windows(file)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _lock_on_windows(file: int) -> bool:
+    import msvcrt
+
+    os.lseek(file, 2**40, os.SEEK_SET)  # far behind all frames: what is locked there cannot be read by others
+    try:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    except OSError:
+        return False
+    finally:
+        os.lseek(file, 0, os.SEEK_SET)
+    return True
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a scratch file says of itself."""
+
+    path: Path
+    count: int
+    """Number of boids."""
+    about: dict[str, Any]
+    """What is baked, and from what."""
+    begin: int
+    """Bytes before the first frame."""
+    size: int
+    """Bytes in all."""
+
+    @property
+    def frames(self) -> int:
+        """Frames that fit into its size; the last ones may be torn."""
+        return max(0, self.size - self.begin) // record_type(self.count).itemsize
+
+
+def look(path: Path) -> Head | None:
+    """What a scratch file says of itself, or None where there is none. Cheap: it is read again only when it has changed."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return _look(path, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=16)
+def _look(path: Path, changed: int, size: int) -> Head | None:
+    try:
+        with path.open("rb") as file:
+            *magic, count, length = file.read(_FIRST_LINE).decode().split()
+            if magic != _MAGIC.split():
+                return None
+            return Head(path, int(count), json.loads(file.read(int(length) - _FIRST_LINE)), int(length), size)
+    except (OSError, ValueError):  # something else, or torn in its head
+        return None
+
+
+def complete_frames(head: Head) -> int:
+    """How many frames from the first on are whole: a power cut may have left others behind them."""
+    records = _map(head, head.frames)
+    for index in range(head.frames):
+        record = np.array(records[index : index + 1])
+        if record["check"][0] != _checksum(record):
+            return index
+    return head.frames
+
+
+def frames(head: Head, number: int) -> ClipArrays:
+    """The first frames, mapped into memory."""
+    records = _map(head, number)
+    return ClipArrays(**{name: records[name] for name in WIDTHS})
+
+
+def state(head: Head, index: int) -> State:
+    """The flock at one frame, from which the flight goes on bit for bit."""
+    record = _map(head, index + 1)[index]
+    return State(**{name: np.array(record[name]) for name in WIDTHS}, step=int(record["step"]))
+
+
+def _map(head: Head, number: int) -> np.ndarray:
+    kind = record_type(head.count)
+    if not number:
+        return np.empty(0, kind)
+    return np.memmap(head.path, kind, "r", head.begin, (number,))
+
+
+def discard(path: Path) -> None:
+    """Deletes a scratch file, if it is there.
+
+    Raises:
+        FlockError: another process is writing it, or it cannot be deleted.
+    """
+    if not path.exists():
+        return
+    try:
+        with path.open("r+b") as file:
+            if not _lock(file.fileno()):
+                raise FlockError(_in_use(path))
+        path.unlink()
+    except OSError as error:
+        raise FlockError(f"The file {path} cannot be deleted: {error}. Delete it by hand") from error
