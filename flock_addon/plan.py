@@ -230,7 +230,7 @@ def joined_record(old: Mapping[str, Any], new: Mapping[str, Any], plan: Plan) ->
     samples = (plan.frames - 1) * settings.substeps + 1
     made = _making(old).followed_by(_making(new), _samples_kept(plan, settings), samples, settings.body_length)
     parts = _parts(old, plan.keep)
-    while parts and parts[-1]["settings"] == new["settings"]:
+    while parts and Settings.from_dict(parts[-1]["settings"]) == settings:
         parts.pop()
     joined = {name: value for name, value in new.items() if name != "earlier"} | {"effectors": made.to_dict()}
     return joined | ({"earlier": parts} if parts else {})
