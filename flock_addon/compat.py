@@ -15,10 +15,28 @@ def socket_identifier(modifier: bpy.types.NodesModifier, name: str) -> str:
     Raises:
         KeyError: the node group has no such input.
     """
-    for item in modifier.node_group.interface.items_tree:
-        if item.item_type == "SOCKET" and item.in_out == "INPUT" and item.name == name:
+    for item in _inputs(modifier.node_group):
+        if item.name == name:
             return item.identifier
     raise KeyError(name)
+
+
+def input_names(group: bpy.types.NodeTree) -> set[str]:
+    """The names of a node group's inputs that hold a value: all but geometry and matrices."""
+    return {item.name for item in _inputs(group)}
+
+
+def input_defaults(group: bpy.types.NodeTree) -> dict[str, Any]:
+    """What a new modifier's inputs hold, by their names."""
+    return {item.name: item.default_value for item in _inputs(group)}
+
+
+def _inputs(group: bpy.types.NodeTree) -> list[Any]:
+    return [
+        item
+        for item in group.interface.items_tree
+        if item.item_type == "SOCKET" and item.in_out == "INPUT" and hasattr(item, "default_value")
+    ]
 
 
 def input_path(modifier: bpy.types.NodesModifier, name: str) -> tuple[Any, str]:

@@ -7,7 +7,7 @@ They read the clip's header and its frames from the flock object's own mesh, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import bpy
@@ -91,10 +91,33 @@ def tidy() -> int:
     for kind in _BUILDERS:
         groups = _local_groups(kind)
         for double in groups[1:]:
-            double.user_remap(groups[0])
+            _move_users(double, groups[0])
             bpy.data.node_groups.remove(double)
             gone += 1
     return gone
+
+
+def _move_users(old: bpy.types.NodeTree, new: bpy.types.NodeTree) -> None:
+    """Gives all users of one group another of its kind. Modifiers keep their inputs by identifier: we keep them by name."""
+    names = compat.input_names(old)
+    users = [(modifier, {name: compat.get_input(modifier, name) for name in names}) for modifier in _modifiers(old)]
+    old.user_remap(new)
+    for modifier, values in users:
+        _set_inputs(modifier, compat.input_defaults(new) | values)
+
+
+def _modifiers(group: bpy.types.NodeTree) -> Iterator[bpy.types.NodesModifier]:
+    """Those of this file that use the group."""
+    for item in bpy.data.objects:
+        for modifier in item.modifiers if item.library is None else ():
+            if modifier.type == "NODES" and modifier.node_group == group:
+                yield modifier
+
+
+def _set_inputs(modifier: bpy.types.NodesModifier, values: dict[str, Any]) -> None:
+    """Sets those inputs that the modifier's group has."""
+    for name in compat.input_names(modifier.node_group) & set(values):
+        compat.set_input(modifier, name, values[name])
 
 
 # -- finding, upgrading ----------------------------------------------------------------------------------------------
@@ -118,10 +141,15 @@ def _ensure(kind: str) -> bpy.types.NodeTree:
     groups = _local_groups(kind)
     group = groups[0] if groups else bpy.data.node_groups.new(kind, "GeometryNodeTree")
     if not groups or _version(group) < VERSION:
+        users, before = list(_modifiers(group)), compat.input_names(group)
         tree = _Tree(group)
         _BUILDERS[kind](tree)
         tree.finish()
         group[VERSION_PROPERTY] = {"kind": kind, "version": VERSION}
+        # an input that is new begins as 0 on a modifier that is there already, whatever its default
+        begun = {name: value for name, value in compat.input_defaults(group).items() if name not in before}
+        for modifier in users:
+            _set_inputs(modifier, begun)
     return group
 
 
