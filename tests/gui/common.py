@@ -8,6 +8,7 @@ Nothing waits for a number of seconds: `when` waits for a condition.
 
 import contextlib
 import importlib
+import time
 
 import bpy
 
@@ -76,6 +77,13 @@ def long_bake(count, frames):
 
 def start_bake():
     bpy.ops.flock.bake('INVOKE_DEFAULT', True)
+
+
+def redraw_seconds():
+    """How long the window takes to draw once: long without a graphics card, and keys wait for it."""
+    start = time.monotonic()
+    bpy.ops.wm.redraw_timer(type='DRAW_WIN_SWAP', iterations=3)
+    return (time.monotonic() - start) / 3
 
 
 def select(item):
