@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULE = "bl_ext.user_default.flock"
-WIDTH, HEIGHT, SAMPLES = 384, 216, 6
+WIDTH, HEIGHT, SAMPLES = 480, 270, 8
 COLUMNS, ROWS = 3, 3
 BEGIN = time.monotonic()
 
@@ -58,7 +58,7 @@ def bake(flock) -> None:
 
     import bpy
 
-    job = importlib.import_module(f"{MODULE}.flock_addon.bake")
+    job, preferences = (importlib.import_module(f"{MODULE}.flock_addon.{name}") for name in ("bake", "preferences"))
     last = [-1]
 
     def report(share: float, message: str) -> None:
@@ -66,7 +66,7 @@ def bake(flock) -> None:
             last[0] = int(20 * share)
             say(f"Bake {share:4.0%}: {message}")
 
-    job.bake(flock, bpy.context.scene, report=report)
+    job.bake(flock, bpy.context.scene, options=preferences.options(), report=report)
     if job.engine.problem:
         say(job.engine.problem)
 
@@ -80,7 +80,7 @@ def _set_render(scene) -> None:
     cycles = scene.cycles
     cycles.device, cycles.samples, cycles.use_adaptive_sampling = "CPU", SAMPLES, False
     cycles.max_bounces = 1
-    cycles.use_denoising = False
+    cycles.use_denoising = True
     scene.view_settings.view_transform = "AgX"
     scene.view_settings.look = "AgX - Medium High Contrast"
 

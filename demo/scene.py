@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The demo's scene: 2,000 birds over a lake at dusk follow a light past three floating globes.
+"""The demo's scene: 2,000 gulls over a dark sea follow a light past three floating globes.
 
 The flock is made by the add-on's operators; the rest is what any animator would add.
 """
@@ -12,7 +12,7 @@ import bpy
 COUNT, FRAMES, FPS = 2000, 120, 24
 SPEED = 20.0
 """The flock's, lengths per second; the target flies as fast."""
-HEIGHT = 22.0
+HEIGHT = 16.0
 PRE_ROLL = 2.0
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the frame range: where the target's path has its keys."""
@@ -45,6 +45,10 @@ def build() -> bpy.types.Object:
 def _set_flight(flock: bpy.types.Object) -> None:
     own = flock.flock
     own.spacing = 1.7
+    own.spawn_shape, own.spawn_proportions = (
+        "BOX",
+        (1.6, 1.5, 0.45),
+    )  # a sheet of birds: the gaps behind the globes show from above
     own.pre_roll = PRE_ROLL
     own.substeps = 2
     own.initial_speed = own.cruise_speed = SPEED
@@ -71,7 +75,7 @@ def _fly_target(target: bpy.types.Object) -> None:
         target,
         "location",
         [
-            (5.0 * math.sin(2.0 * share), 40.0 + way * share, HEIGHT + 3.0 * math.sin(4.0 * share))
+            (4.0 * math.sin(2.0 * share), 40.0 + way * share, HEIGHT + 2.0 * math.sin(4.0 * share))
             for share in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
         ],
     )
@@ -81,19 +85,19 @@ def _fly_target(target: bpy.types.Object) -> None:
 def _repulsors(flock: bpy.types.Object) -> list[bpy.types.Object]:
     """One that is keyframed, one on a turning arm, one with a keyframed radius and a scale that differs between its axes."""
     swaying = flock.flock.repulsors.objects[0]
-    swaying.name, swaying.empty_display_size = "Swaying Globe", 5.0
-    _key(swaying, "location", [(-2.0, 26.0, HEIGHT - 2.0), (3.0, 27.0, HEIGHT + 2.0), (0.0, 26.0, HEIGHT)])
+    swaying.name, swaying.empty_display_size = "Swaying Globe", 8.0
+    _key(swaying, "location", [(-5.0, 25.0, HEIGHT - 1.0), (0.0, 26.0, HEIGHT + 1.0), (-4.0, 25.0, HEIGHT)])
 
     arm = bpy.data.objects.new("Turning Arm", None)
-    arm.location, arm.empty_display_type = (3.0, 44.0, HEIGHT), "ARROWS"
+    arm.location, arm.empty_display_type = (8.0, 41.0, HEIGHT), "ARROWS"
     bpy.context.scene.collection.objects.link(arm)
     _key(arm, "rotation_euler", [0.0, math.radians(200.0)], index=2)
-    circling = _add_repulsor("Circling Globe", 3.5)
-    circling.parent, circling.location = arm, (-5.0, 0.0, 1.0)
+    circling = _add_repulsor("Circling Globe", 5.0)
+    circling.parent, circling.location = arm, (-7.0, 0.0, 0.0)
 
     breathing = _add_repulsor("Breathing Globe", 3.0)
-    breathing.location, breathing.scale = (1.0, 56.0, HEIGHT + 1.0), (1.0, 0.7, 1.3)
-    _key(breathing, "empty_display_size", [2.5, 4.5, 3.0])
+    breathing.location, breathing.scale = (-4.0, 54.0, HEIGHT), (1.0, 0.7, 1.3)
+    _key(breathing, "empty_display_size", [3.5, 5.5, 4.5])
     return [swaying, circling, breathing]
 
 
@@ -110,7 +114,8 @@ def _add_repulsor(name: str, radius: float) -> bpy.types.Object:
 
 def _material(name: str, colour, roughness: float, emission: float = 0.0) -> bpy.types.Material:
     made = bpy.data.materials.new(name)
-    made.use_nodes = True
+    if not made.use_nodes:  # Blender 4.5; later ones always do
+        made.use_nodes = True
     shader = made.node_tree.nodes["Principled BSDF"]
     shader.inputs["Base Color"].default_value = (*colour, 1.0)
     shader.inputs["Roughness"].default_value = roughness
@@ -154,7 +159,8 @@ def _light() -> None:
     bpy.context.scene.collection.objects.link(sun)
     world = bpy.data.worlds.new("Dusk")
     bpy.context.scene.world = world
-    world.use_nodes = True
+    if not world.use_nodes:
+        world.use_nodes = True
     tree = world.node_tree
     place, split = tree.nodes.new("ShaderNodeTexCoord"), tree.nodes.new("ShaderNodeSeparateXYZ")
     ramp, background = tree.nodes.new("ShaderNodeValToRGB"), tree.nodes["Background"]
@@ -187,22 +193,22 @@ def _lake() -> None:
 
 
 def _camera() -> None:
-    """Travels beside the flock, low over the water, and looks a little up."""
+    """Travels beside and above the flock, and looks down on it against the sea."""
     scene = bpy.context.scene
     aim = bpy.data.objects.new("Aim", None)
     camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
     for item in (aim, camera):
         scene.collection.objects.link(item)
     camera.data.lens, camera.data.clip_end = 30.0, 5000.0
-    _key(aim, "location", [(0.0, 12.0, HEIGHT), (0.0, 45.0, HEIGHT), (0.0, 92.0, HEIGHT)])
-    _key(camera, "location", [(52.0, 22.0, 12.0), (46.0, 52.0, 13.0), (44.0, 112.0, 15.0)])
+    _key(aim, "location", [(0.0, 12.0, HEIGHT - 4.0), (0.0, 48.0, HEIGHT - 4.0), (0.0, 82.0, HEIGHT - 4.0)])
+    _key(camera, "location", [(46.0, -12.0, 56.0), (48.0, 28.0, 53.0), (46.0, 58.0, 50.0)])
     track = camera.constraints.new("TRACK_TO")
     track.target, track.track_axis, track.up_axis = aim, "TRACK_NEGATIVE_Z", "UP_Y"
     scene.camera = camera
 
 
 def _paint_birds() -> None:
-    """A touch darker than they come, to stand against the sky."""
+    """White, to stand against the sea."""
     for material in bpy.data.materials:
         if "Feathers" in material.name:
-            material.node_tree.nodes["Principled BSDF"].inputs["Base Color"].default_value = (0.03, 0.035, 0.06, 1.0)
+            material.node_tree.nodes["Principled BSDF"].inputs["Base Color"].default_value = (0.85, 0.85, 0.82, 1.0)

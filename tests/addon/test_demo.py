@@ -45,14 +45,19 @@ print("DIGESTS", *digests(eval(sys.argv[2])), sep="|")
 
 
 @pytest.fixture
-def demo(fresh):
-    """The demo's scene, baked."""
+def built(fresh):
+    """The demo's flock, not baked yet."""
     described = importlib.util.spec_from_file_location("flock_demo_scene", SCENE)
     scene = importlib.util.module_from_spec(described)
     described.loader.exec_module(scene)
-    flock = scene.build()
+    return scene.build()
+
+
+@pytest.fixture
+def demo(built):
+    """The demo's flock, baked."""
     assert bpy.ops.flock.bake() == {"FINISHED"}
-    return flock
+    return built
 
 
 def shown(flock, graph) -> np.ndarray:
@@ -75,23 +80,48 @@ def spheres(flock, graph):
         yield item.name, matrix[:3, 3], evaluated.empty_display_size * np.linalg.norm(matrix[:3, :3], axis=0).max()
 
 
-def test_no_boid_is_inside_a_repulsor_and_nearly_all_get_past(demo):
+def largest_group(place: np.ndarray, gap: float) -> float:
+    """Share of the boids in the largest group whose members are no further than `gap` from another of it."""
+    left, best = np.ones(len(place), bool), 0
+    while left.any():
+        front, size = [int(np.argmax(left))], 1
+        left[front] = False
+        while front:
+            found = np.flatnonzero(left & (np.linalg.norm(place - place[front.pop()], axis=1) <= gap))
+            left[found] = False
+            front += found.tolist()
+            size += len(found)
+        best = max(best, size)
+    return best / len(place)
+
+
+def nearest(place: np.ndarray) -> np.ndarray:
+    distance = np.linalg.norm(place[:, None] - place[None], axis=2)
+    np.fill_diagonal(distance, np.inf)
+    return distance.min(axis=1)
+
+
+@pytest.mark.parametrize("way", ["STEER_AROUND", "SLIDE"])
+def test_no_boid_is_inside_a_repulsor_and_nearly_all_get_past_and_come_together_again(built, way):
     scene = bpy.context.scene
-    assert demo.flock.count == 2000 and (scene.frame_start, scene.frame_end) == (1, 120)
+    built.flock.avoidance = way
+    assert bpy.ops.flock.bake() == {"FINISHED"}
+    assert built.flock.count == 2000 and (scene.frame_start, scene.frame_end) == (1, 120)
     for quarter in range(4 * 119 + 1):
         scene.frame_set(1 + quarter // 4, subframe=quarter % 4 / 4)
         graph = bpy.context.evaluated_depsgraph_get()
-        place = shown(demo, graph)
+        place = shown(built, graph)
         assert len(place) == 2000
-        for name, centre, radius in spheres(demo, graph):
-            nearest = np.linalg.norm(place - centre, axis=1).min()
-            assert nearest >= radius * (1 - 0.001), f"{name} at frame {scene.frame_current_final}"
-    for name, centre, radius in spheres(demo, graph):  # they fly along +Y
+        for name, centre, radius in spheres(built, graph):
+            apart = np.linalg.norm(place - centre, axis=1).min()
+            assert apart >= radius * (1 - 0.001), f"{name} at frame {scene.frame_current_final}"
+    middle = np.median(place, axis=0)
+    for name, centre, radius in spheres(built, graph):  # they fly along +Y
         assert (place[:, 1] > centre[1] + radius).mean() >= 0.95, name
-    # one flock again: nearly all of it around its middle, no wider than two of the spawned balls side by side
-    spawned = demo.flock.spacing * np.cbrt(3 * 2000 / (4 * np.pi))
-    distance = np.linalg.norm(place - np.median(place, axis=0), axis=1)
-    assert np.percentile(distance, 95) < 2.5 * spawned
+        # behind a globe that stood in the flock's way there are again half as many, or more, as in a tube through its middle
+        behind, through = (np.hypot(*(place - axis)[:, [0, 2]].T) < radius for axis in (centre, middle))
+        assert behind.sum() >= 0.5 * through.sum(), name
+    assert largest_group(place, 2 * float(np.median(nearest(place)))) >= 0.99
 
 
 def test_without_the_extension_it_plays_the_same_bits(demo, tmp_path):

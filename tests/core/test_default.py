@@ -5,8 +5,9 @@
 import numpy as np
 import pytest
 
-from core import Effectors, Settings, Simulation, attractor
+from core import Effectors, Settings, Simulation, attractor, spheres
 from core.goals import wheeled
+from core.orientation import forward_of, turn_limit
 from core.reference import turned
 from core.state import State, Traits
 
@@ -89,3 +90,35 @@ def test_the_flock_flies_above_its_min_speed_and_near_cruise():
     *_, last = Simulation(settings, far, frames=24 * 10)
     speed = np.linalg.norm(last.state.velocity, axis=1).mean()
     assert 0.8 * settings.cruise_speed < speed < 1.1 * settings.cruise_speed
+
+
+def between_globes(settings: Settings) -> Effectors:
+    """Three globes in the flock's way, one of them swinging across it, and a target beyond."""
+    frames = 24 * 8 * settings.substeps + 1
+    swing = 6.0 * np.sin(np.linspace(0.0, 4 * np.pi, frames))
+    centre = np.zeros((frames, 3, 3))
+    centre[:] = ((0.0, 25.0, 0.0), (-4.0, 40.0, 2.0), (3.0, 52.0, -3.0))
+    centre[:, 1, 0] += swing
+    radius = np.broadcast_to((5.0, 3.0, 4.0), (frames, 3))
+    return Effectors(attractors=attractor((0.0, 120.0, 0.0)), spheres=spheres(centre, radius))
+
+
+def test_among_globes_no_body_turns_or_rolls_faster_than_it_may_and_nearly_all_look_where_they_fly():
+    settings, fps = Settings(count=200), 24.0
+    turn, roll = turn_limit(settings) / fps, settings.roll_rate / fps
+    before, looking = None, []
+    for frame in Simulation(settings, between_globes(settings), fps=fps, frames=int(8 * fps)):
+        rotation = np.asarray(frame.state.rotation, float)
+        forward = forward_of(rotation)
+        if before is not None:
+            swung = np.arccos(np.clip((forward * forward_of(before)).sum(axis=1), -1.0, 1.0))
+            turned_by = 2 * np.arccos(np.clip((rotation * before).sum(axis=1), -1.0, 1.0))
+            # arccos near 1 loses half the digits of float32
+            assert swung.max() <= turn + 1e-3 and turned_by.max() <= turn + roll + 1e-3, f"frame {frame.number}"
+            assert (rotation * before).sum(axis=1).min() > 0, "a quaternion changed its sign"
+        velocity = np.asarray(frame.state.velocity, float)
+        cosine = (forward * velocity).sum(axis=1) / np.linalg.norm(velocity, axis=1)
+        looking.append((cosine > 0.95).mean())
+        before = rotation
+    assert np.mean(looking) >= 0.99
+    assert min(looking) >= 0.95  # in the moment in which a globe swings into them, too
