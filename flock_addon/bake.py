@@ -60,6 +60,9 @@ class Job:
         self.uid, self.name = flock.session_uid, flock.name
         self._places = plan.scratch_places(flock, self.options)
         self._check(flock)
+        self._with_room = (
+            (unfinished.path,) if unfinished else plan.with_room(self._places, self.settings.count, self.plan)
+        )
         self._kept = clip.record(flock.data) if self.plan.keep else {}
         """What the clip knows of the frames that are kept."""
         self._record: dict[str, Any] = {}
@@ -75,8 +78,6 @@ class Job:
     def _check(self, flock: bpy.types.Object) -> None:
         if self._unfinished:
             plan.check_resumable(self._unfinished, flock, self.settings, self.fps)
-        else:
-            plan.check_disk(self.settings.count, self.plan, self._places)
         if self.plan.keep:
             plan.check_continuity(flock, self.settings, self.fps)
         plan.check_room(self.settings.count, self.plan)
@@ -171,7 +172,7 @@ class Job:
             start=plan.last_state(self._flock(), self.plan) if self.plan.keep else None,
             made_by=(made["engine"], made["engine_version"]) if made else None,
             about=about | {"base": self._kept.get("hash", ""), "record": self._record},
-            places=self._places,
+            places=self._with_room,
             unfinished=self._unfinished,
             threads=self.options.threads,
             cache_folder=self.options.cache_folder,

@@ -316,16 +316,22 @@ def check_room(count: int, plan: Plan) -> None:
         )
 
 
-def check_disk(count: int, plan: Plan, places: tuple[Path, ...]) -> None:
-    """Raises a sentence where no place has room for the scratch file."""
+def with_room(places: tuple[Path, ...], count: int, plan: Plan) -> tuple[Path, ...]:
+    """Those places of a scratch file that have room for it.
+
+    Raises:
+        FlockError: none has.
+    """
     size = clip.size_in_bytes(count, plan.new_frames)
     free = {path: _free_on_disk(path) for path in places}
-    if all(room < size for room in free.values()):
+    found = tuple(path for path, room in free.items() if room >= size)
+    if not found:
         path, room = next(iter(free.items()))
         raise FlockError(
             f"The bake takes {megabytes(size)} on the disk, and {path.parent} has room for {megabytes(room)}: "
             "make room there, or bake fewer boids or frames"
         )
+    return found
 
 
 def _free_on_disk(path: Path) -> float:

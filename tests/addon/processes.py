@@ -126,3 +126,10 @@ def with_read_only(folder: Path) -> tuple[str, ...]:
 def resident_bytes() -> int:
     """Memory of this process that is in use, by /proc."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def with_small(folder: Path, size: str) -> tuple[str, ...]:
+    """The start of a command for whose process a folder is a disk of this size, where this system allows that."""
+    script = 'mount -t tmpfs -o size="$0" flock "$1" && shift && exec "$@"'
+    cut = ("unshare", "--map-root-user", "--mount", "sh", "-c", script, size, str(folder))
+    return cut if works(*cut, "true") else ()

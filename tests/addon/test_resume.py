@@ -5,13 +5,14 @@
 import importlib
 import os
 import random
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
 import bpy
 import pytest
 
-from tests.addon.processes import blender, killed
+from tests.addon.processes import blender, killed, with_read_only, with_small
 
 FRAMES = 40
 
@@ -135,3 +136,342 @@ def test_an_unsaved_file_has_its_scratch_file_in_the_extensions_folder(modules, 
     assert scratch_files(folder) == []
     resumed = content(modules, bpy.context.object)
     assert resumed == fresh_hash(modules, bpy.context.object)
+
+
+def test_the_scratch_file_lies_beside_the_file_and_moves_with_it(modules, flock, stop_after, tmp_path):
+    interrupted(flock, stop_after)
+    assert [path.parent.name for path in scratch_files(tmp_path)] == ["flock"]
+    bpy.ops.wm.save_mainfile()
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for name in ("shot.blend", "flock"):
+        (tmp_path / name).rename(moved / name)
+    bpy.ops.wm.open_mainfile(filepath=str(moved / "shot.blend"))
+    assert bpy.ops.flock.resume() == {"FINISHED"}
+
+
+def test_beside_a_read_only_file_it_goes_into_the_extensions_folder(flock_addon, tmp_path):
+    """A farm reads a shot that it cannot write beside."""
+    user, shots = Path(os.environ["BLENDER_USER_RESOURCES"]), tmp_path / "shots"
+    shots.mkdir()
+    within = with_read_only(shots)
+    if not within:
+        pytest.skip("this system makes no folder read-only for root")
+    blender(NEW, user, shots / "shot.blend")
+    script = """
+job = own("bake").Job(flock, bpy.context.scene, options=own("preferences").options())
+while job._flight is None or job._flight.frames_done < 5:
+    job.tick(0.0)
+job.stop()
+job._flight.join()
+left = own("operators").unfinished(flock)
+bpy.ops.flock.resume()
+answer(place=str(left.path.parent), frames=own("clip").header(flock.data).frames, still=left.path.exists())
+"""
+    found = blender(OPEN + script, user, shots / "shot.blend", within=within)
+    assert Path(found["place"]) == Path(flock_addon.preferences.user_folder("scratch")) and found["frames"] == 60
+    assert not found["still"]
+
+
+# -- resumed ---------------------------------------------------------------------------------------------------------
+
+
+def test_resume_flies_only_what_is_missing(modules, flock, stop_after):
+    interrupted(flock, stop_after, 15)
+    assert modules.operators.unfinished(flock).frames == 15
+    job = modules.bake.Job(
+        flock, bpy.context.scene, options=modules.preferences.options(), unfinished=modules.operators.unfinished(flock)
+    )
+    job.run()
+    assert job._flight._simulation.frames == FRAMES - 15
+    resumed = content(modules, flock)
+    assert resumed == fresh_hash(modules, flock)
+
+
+def test_progress_counts_what_was_there_before(modules, flock, stop_after):
+    interrupted(flock, stop_after, 30)
+    job = modules.bake.Job(
+        flock, bpy.context.scene, options=modules.preferences.options(), unfinished=modules.operators.unfinished(flock)
+    )
+    seen = []
+    while not job.tick(0.001):
+        seen.append((job.message, job.progress))
+    flying = [share for message, share in seen if message.startswith("Flying")]
+    assert flying and flying[0] >= 0.1 + 0.85 * 30 / FRAMES
+    assert [share for _, share in seen] == sorted(share for _, share in seen)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda flock, scene: setattr(flock.flock.separation, "weight", 9.0), "Separation weight"),
+        (lambda flock, scene: setattr(flock.flock, "count", 31), "Count"),
+        (lambda flock, scene: setattr(flock.flock, "seed", 5), "Seed"),
+        (lambda flock, scene: setattr(flock.flock.target, "location", (9, 9, 9)), "Target motion"),
+        (lambda flock, scene: setattr(flock.flock.repulsors.objects[0], "empty_display_size", 7), "Repulsor radius"),
+        (lambda flock, scene: setattr(scene.render, "fps", 25), "Frame rate"),
+    ],
+)
+def test_resume_is_refused_where_something_changed_and_names_it(modules, flock, fresh, stop_after, change, sentence):
+    interrupted(flock, stop_after)
+    old = content(modules, flock)
+    change(flock, fresh)
+    with pytest.raises(RuntimeError, match=f"begun with something else: .*{sentence}"):
+        bpy.ops.flock.resume()
+    assert content(modules, flock) == old and not modules.bake.running
+    assert modules.operators.unfinished(flock).frames == 15, "it is still there for when that is set back"
+
+
+def test_another_engine_does_not_resume(modules, flock, stop_after, monkeypatch):
+    interrupted(flock, stop_after)
+    monkeypatch.setattr(modules.flight, "version", lambda name: "numba 99.0")
+    with pytest.raises(RuntimeError, match=r"flown by numba 0\..*, and here is numba 99.0"):
+        bpy.ops.flock.resume()
+    assert modules.operators.unfinished(flock).frames == 15
+
+
+def test_the_range_of_the_bake_is_that_with_which_it_was_begun(modules, flock, stop_after):
+    interrupted(flock, stop_after)
+    flock.flock.frame_end = 12
+    bpy.ops.flock.resume()
+    assert modules.clip.header(flock.data).frames == FRAMES
+
+
+def test_an_extension_is_resumed_as_well(modules, flock, stop_after):
+    mend = stop_after(7)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        bpy.ops.flock.extend()
+    mend()
+    assert modules.clip.header(flock.data).frames == 10
+    assert "frames 11 to 40 was ended at 17" in modules.bake.unfinished_line(modules.operators.unfinished(flock))
+    assert bpy.ops.flock.resume() == {"FINISHED"}
+    extended = content(modules, flock)
+    assert extended == fresh_hash(modules, flock)
+
+
+def test_an_extension_of_another_clip_is_not_resumed(modules, flock, stop_after):
+    mend = stop_after(7)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        bpy.ops.flock.extend()
+    mend()
+    bpy.ops.flock.rebake(start=5)  # another clip by now; its scratch file took the place of the old one
+    assert modules.operators.unfinished(flock) is None
+    mend = stop_after(3)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        bpy.ops.flock.rebake(start=5)
+    mend()
+    known = modules.clip.record(flock.data)
+    modules.clip.set_record(flock.data, known | {"hash": "0" * 64})
+    with pytest.raises(RuntimeError, match="goes on from another clip"):
+        bpy.ops.flock.resume()
+
+
+# -- what stays, and what goes ---------------------------------------------------------------------------------------
+
+
+def half_baked(modules, flock, frames=5):
+    job = modules.bake.Job(flock, bpy.context.scene, options=modules.preferences.options())
+    while job._flight is None or job._flight.frames_done < frames:
+        job.tick(0.0)
+    return job
+
+
+def test_a_finished_bake_leaves_no_scratch_file(modules, flock, tmp_path):
+    half_baked(modules, flock).run()
+    assert scratch_files(tmp_path) == []
+
+
+def test_escape_leaves_none_and_the_next_bake_has_the_file_for_itself(modules, flock, tmp_path):
+    job = half_baked(modules, flock)
+    job.cancel()
+    assert scratch_files(tmp_path) == [] and modules.operators.unfinished(flock) is None
+    bpy.ops.flock.bake()
+    job._flight.join()
+    assert modules.clip.header(flock.data).frames == FRAMES
+    assert scratch_files(tmp_path) == []
+
+
+def test_escape_before_the_first_frame_leaves_none_either(modules, flock, tmp_path):
+    job = modules.bake.Job(flock, bpy.context.scene, options=modules.preferences.options())
+    while job._flight is None:
+        job.tick(0.0)
+    job.cancel()
+    job._flight.join()
+    assert scratch_files(tmp_path) == []
+
+
+def test_another_file_that_is_opened_meanwhile_leaves_it(modules, flock, tmp_path):
+    job = half_baked(modules, flock)
+    job.stop()
+    job._flight.join()
+    bpy.ops.wm.open_mainfile(filepath=bpy.data.filepath)
+    flock = bpy.data.objects["Flock"]
+    assert modules.operators.unfinished(flock).frames >= 5
+    assert bpy.ops.flock.resume() == {"FINISHED"}
+
+
+def test_edit_mode_at_the_end_costs_nothing(modules, flock):
+    job = half_baked(modules, flock)
+    bpy.ops.object.mode_set(mode="EDIT")
+    with pytest.raises(ValueError, match="Leave Edit Mode"):
+        job.run()
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert modules.operators.unfinished(flock).frames == FRAMES
+    again = modules.bake.Job(
+        flock, bpy.context.scene, options=modules.preferences.options(), unfinished=modules.operators.unfinished(flock)
+    )
+    again.run()
+    assert again._flight._simulation is None, "nothing is flown twice"
+    assert modules.clip.header(flock.data).frames == FRAMES
+
+
+def test_a_flock_that_is_deleted_leaves_none(modules, flock, tmp_path):
+    job = half_baked(modules, flock)
+    bpy.data.objects.remove(flock)
+    with pytest.raises(ValueError, match="deleted"):
+        job.run()
+    assert scratch_files(tmp_path) == []
+
+
+@pytest.mark.parametrize("operator", ["free", "discard"])
+def test_free_and_discard_delete_it(modules, flock, stop_after, tmp_path, operator):
+    interrupted(flock, stop_after)
+    assert len(scratch_files(tmp_path)) == 1
+    assert getattr(bpy.ops.flock, operator)() == {"FINISHED"}
+    assert scratch_files(tmp_path) == []
+    assert modules.bake.is_baked(flock) == (operator == "discard")
+    assert not bpy.ops.flock.resume.poll() and not bpy.ops.flock.discard.poll()
+
+
+def test_a_new_bake_takes_its_place(modules, flock, stop_after, tmp_path):
+    interrupted(flock, stop_after)
+    flock.flock.seed = 8
+    assert bpy.ops.flock.bake() == {"FINISHED"}
+    assert scratch_files(tmp_path) == []
+
+
+def test_two_flocks_of_one_file_have_their_own(modules, flock, stop_after, tmp_path):
+    interrupted(flock, stop_after)
+    bpy.ops.flock.new(count=5)
+    other = bpy.context.object
+    assert modules.operators.unfinished(other) is None
+    interrupted(other, stop_after, 3)
+    assert len(scratch_files(tmp_path)) == 2
+    bpy.ops.flock.discard()
+    assert modules.operators.unfinished(flock).frames == 15
+
+
+def test_the_file_that_is_saved_meanwhile_knows_nothing_of_the_bake(modules, flock, tmp_path):
+    job = half_baked(modules, flock)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "copy.blend"), copy=True)
+    job.run()
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "copy.blend"))
+    flock = bpy.data.objects["Flock"]
+    assert modules.clip.header(flock.data).frames == 10 and len(bpy.data.scenes) == 1
+    assert bpy.ops.flock.bake.poll() and not bpy.ops.flock.resume.poll()
+
+
+# -- from the command line -------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_resumes_and_bakes_anew_where_there_is_nothing_to_resume(modules, flock, stop_after, tmp_path):
+    interrupted(flock, stop_after)
+    out = str(tmp_path / "out.blend")
+    assert modules.cli.run(["bake", "--resume", "--output", out]) == 0
+    resumed = content(modules, flock)
+    assert modules.cli.run(["bake", "--resume", "--output", out]) == 0
+    assert content(modules, flock) == resumed
+
+
+# -- room ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_does_not_fit_in_memory_is_refused_with_the_numbers(modules, flock, monkeypatch):
+    # 1,000 boids x 1,000 frames x 44 bytes are 44 MB, and 1.3 times as much while it is written
+    flock.flock.count, flock.flock.frame_end = 1000, 1000
+    monkeypatch.setattr(modules.memory, "available", lambda: 50_000_000)
+    sentence = "The clip takes 44.0 MB, writing it 57.2 MB of memory, and 50.0 MB are free"
+    assert sentence in " | ".join(modules.bake.problems(flock, bpy.context.scene))
+    with pytest.raises(RuntimeError, match=sentence):
+        bpy.ops.flock.bake()
+    assert modules.clip.header(flock.data).frames == 10 and not modules.bake.running
+
+
+def test_where_the_system_does_not_tell_nothing_is_refused(modules, flock, monkeypatch):
+    monkeypatch.setattr(modules.memory, "available", lambda: None)
+    assert bpy.ops.flock.bake() == {"FINISHED"}
+
+
+def test_more_than_a_mesh_can_hold_is_refused(modules, flock, monkeypatch):
+    flock.flock.count, flock.flock.frame_end = 2_000_000, 1100
+    monkeypatch.setattr(modules.memory, "available", lambda: None)
+    with pytest.raises(RuntimeError, match="2,000,000 boids over 1,100 frames are more than a clip can hold"):
+        bpy.ops.flock.bake()
+
+
+def test_memory_that_is_gone_at_the_end_costs_no_frame(modules, flock, monkeypatch):
+    job = half_baked(modules, flock)
+    monkeypatch.setattr(modules.memory, "available", lambda: 1000)
+    with pytest.raises(ValueError, match="of memory"):
+        job.run()
+    monkeypatch.undo()
+    assert modules.operators.unfinished(flock).frames == FRAMES
+    assert bpy.ops.flock.resume() == {"FINISHED"}
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="the second source is that of Linux")
+def test_the_free_memory_is_what_the_system_says(modules):
+    said = subprocess.run(["free", "-b"], capture_output=True, text=True, check=True).stdout.splitlines()
+    expected = int(dict(zip(said[0].split(), said[1].split()[1:], strict=True))["available"])
+    assert modules.memory.available() == pytest.approx(expected, rel=0.1)
+
+
+def test_a_disk_that_fills_up_is_said_and_costs_no_finished_frame(flock_addon, tmp_path):
+    user, shots = Path(os.environ["BLENDER_USER_RESOURCES"]), tmp_path / "small"
+    shots.mkdir()
+    within = with_small(shots, "2m")
+    if not within:
+        pytest.skip("this system mounts no small disk")
+    script = """
+flock = new_flock(60, 10)
+bpy.ops.flock.bake()
+bpy.context.scene.frame_end = 60
+bpy.ops.wm.save_as_mainfile(filepath=sys.argv[1])
+old = record(flock)["hash"]
+bake, options = own("bake"), own("preferences").options()
+job = bake.Job(flock, bpy.context.scene, options=options)
+while job._flight is None or job._flight.frames_done < 2:
+    job.tick(0.0)
+filler = Path(sys.argv[1]).with_name("filler")
+with filler.open("wb", buffering=0) as file:
+    try:
+        while file.write(bytes(512)):
+            pass
+    except OSError:
+        pass
+try:
+    job.run()
+    said = ""
+except ValueError as error:
+    said = str(error)
+kept = record(flock)["hash"] == old
+filler.write_bytes(b"")
+left = own("operators").unfinished(flock)
+bpy.ops.flock.resume()
+resumed = record(flock)["hash"]
+bpy.ops.flock.bake()
+fresh = record(flock)["hash"]
+flock.flock.count = 2000
+places = own("plan").scratch_places(flock, options)
+try:
+    own("plan").with_room(places[:1], 2000, own("bake").Plan(1, 60))
+except ValueError as error:
+    large = str(error)
+roomy = own("plan").with_room(places, 2000, own("bake").Plan(1, 60)) == places[1:]
+answer(said=said, kept=kept, left=left.frames, same=resumed == fresh, large=large, roomy=roomy)
+"""
+    found = blender("enable()\n" + script, user, shots / "shot.blend", within=within)
+    assert "Make room there, and resume it" in found["said"] and found["kept"] and found["same"]
+    assert 2 <= found["left"] < 60
+    assert "takes 5.3 MB on the disk" in found["large"], "2,000 boids x 60 frames x 44 bytes"
+    assert found["roomy"], "there is room in the extension's folder"
