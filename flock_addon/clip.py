@@ -28,6 +28,9 @@ FORMAT = 1
 PROPERTY = "flock_clip"
 """The mesh's custom property: header and record."""
 
+LATER = ("flight_check",)
+"""Keys of the record that do not make it another clip."""
+
 HEADER_VERTICES = 2
 FOLDER = "flock"
 _KINDS = {"rotation": ("QUATERNION", "value"), "velocity": ("FLOAT_VECTOR", "vector"), "flap": ("FLOAT", "value")}
@@ -323,9 +326,13 @@ def sidecar_path(mesh: bpy.types.Mesh, name: str, folder: str | Path | None = No
 
 def _file_hash(mesh: bpy.types.Mesh) -> str:
     """12 hexadecimal digits for header and record, and so for the content, whose own hash is in the record."""
+    return hashlib.sha256(json.dumps(_identity(mesh), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _identity(mesh: bpy.types.Mesh) -> list[dict[str, Any]]:
+    """Header and record, but for what was found out about the clip later."""
     head = header(mesh)
-    content = json.dumps([asdict(head) if head else {}, record(mesh)], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:12]
+    return [asdict(head) if head else {}, {name: value for name, value in record(mesh).items() if name not in LATER}]
 
 
 def sidecar_folder() -> Path:
@@ -440,9 +447,9 @@ def way_back(mesh: bpy.types.Mesh) -> bpy.types.Mesh | Path | None:
         return None
     if mesh.library is not None:  # Convert empties a linked mesh too, until it is read again
         return Path(bpy.path.abspath(mesh.library.filepath))
-    head, known = header(mesh), record(mesh)
+    known = _identity(mesh)
     for other in bpy.data.meshes:
-        if other != mesh and (header(other), record(other)) == (head, known) and not (damage(other) or missing(other)):
+        if other != mesh and is_clip(other) and _identity(other) == known and not (damage(other) or missing(other)):
             return other
     folder = sidecar_folder() if bpy.data.filepath else None
     return next(iter(sorted(folder.glob(f"*-{_file_hash(mesh)}.blend"))), None) if folder else None

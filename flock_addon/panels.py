@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import bpy
 
-from . import bake, clip_operators, compat, nodes, operators, properties
+from . import bake, check_operators, checking, clip_operators, compat, nodes, operators, properties, stale
 
 _BLENDER_LIST_ROWS = 3
 
@@ -95,6 +95,25 @@ class FLOCK_PT_bake_more(_FlockPanel, bpy.types.Panel):
             layout.prop(flock.flock, name)
 
 
+class FLOCK_PT_flight_check(_FlockPanel, bpy.types.Panel):
+    bl_label = "Flight Check"
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = properties.find_flock(context)
+        return flock is not None and bake.is_baked(flock)
+
+    def draw_flock(self, layout, flock, scene) -> None:
+        column = layout.column(align=True)
+        for line in checking.lines(flock.data):
+            row = column.row(align=True)
+            row.label(text=line.text, icon="ERROR" if line.is_fault else "CHECKMARK")
+            if line.frame is not None:
+                jump = row.operator(check_operators.FLOCK_OT_jump.bl_idname, text="", icon="TIME")
+                jump.frame = line.frame
+        layout.operator(check_operators.FLOCK_OT_check_flight.bl_idname, icon="VIEWZOOM")
+
+
 class FLOCK_PT_clip(_FlockPanel, bpy.types.Panel):
     bl_label = "Clip"
 
@@ -138,6 +157,15 @@ def _draw_unfinished(layout: bpy.types.UILayout, flock: bpy.types.Object) -> Non
 def _draw_state(layout: bpy.types.UILayout, flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
     for line in bake.state_lines(flock, scene):
         _draw_lines(layout, line)
+    if bake.is_baked(flock):
+        _draw_stale(layout, flock, scene)
+
+
+def _draw_stale(layout: bpy.types.UILayout, flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
+    sentence = stale.sentence(flock, scene)
+    row = layout.row()
+    _draw_lines(row, sentence, "ERROR" if sentence.startswith("Stale") else "CHECKMARK", 30)
+    row.operator(check_operators.FLOCK_OT_check.bl_idname, text="", icon="FILE_REFRESH")
 
 
 def _draw_engine(layout: bpy.types.UILayout) -> None:
@@ -355,6 +383,7 @@ _classes = (
     FLOCK_PT_avoidance,
     FLOCK_PT_bake,
     FLOCK_PT_bake_more,
+    FLOCK_PT_flight_check,
     FLOCK_PT_clip,
     FLOCK_PT_creature,
     FLOCK_PT_rules,

@@ -105,7 +105,7 @@ class Making:
         """As a clip's record keeps it; `from_dict` reads it back."""
         tracks = [
             {"name": track.name, "is_target": track.is_target}
-            | {name: _packed(getattr(track, name)) for name in _ARRAYS}
+            | {name: packed(getattr(track, name)) for name in _ARRAYS}
             for track in self.tracks
         ]
         flock = [float(number) for number in self.flock.reshape(-1)]
@@ -118,8 +118,8 @@ class Making:
             Track(
                 entry["name"],
                 entry["is_target"],
-                _unpacked(entry["place"]).reshape(-1, 3),
-                *(_unpacked(entry[name]) for name in _ARRAYS[1:]),
+                unpacked(entry["place"]).reshape(-1, 3),
+                *(unpacked(entry[name]) for name in _ARRAYS[1:]),
             )
             for entry in data["tracks"]
         ]
@@ -159,13 +159,13 @@ class Making:
         return replace(other, tracks=tracks)
 
 
-def _packed(array: np.ndarray) -> str:
+def packed(array: np.ndarray) -> str:
     """Float32, compressed: what stands still takes next to nothing."""
     return base64.b64encode(zlib.compress(np.ascontiguousarray(array, np.float32).tobytes())).decode()
 
 
 @functools.lru_cache(maxsize=1024)
-def _unpacked(text: str) -> np.ndarray:
+def unpacked(text: str) -> np.ndarray:
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), np.float32)
 
 
@@ -203,6 +203,26 @@ def changes(flock: bpy.types.Object, exact: bool = False, scene: bpy.types.Scene
         samples = sampling.sample(flock, scene, header.first, header.frames, made.substeps)
         return names + changed_effectors(made, Making.of(samples), length)
     return names + changed_effectors(*_at_current_frame(flock, scene, made), length)
+
+
+_looked: dict[int, tuple[str, list[str]]] = {}
+"""What the last exact look at a flock found, with the hash of the clip it looked at; not saved."""
+
+
+def check(flock: bpy.types.Object, scene: bpy.types.Scene | None = None) -> list[str]:
+    """Looks exactly, and lets the panel say what it found until the next look or bake."""
+    found = changes(flock, exact=True, scene=scene)
+    _looked[flock.session_uid] = (clip.record(flock.data).get("hash", ""), found)
+    return found
+
+
+def sentence(flock: bpy.types.Object, scene: bpy.types.Scene) -> str:
+    """What the panel says of a baked clip."""
+    names = changes(flock, scene=scene)
+    looked_at, found = _looked.get(flock.session_uid, ("", []))
+    if looked_at == clip.record(flock.data).get("hash"):
+        names += [name for name in found if name not in names]
+    return f"Stale: {', '.join(names)}" if names else "Up to date"
 
 
 def changed_settings(old: Settings, new: Settings) -> list[str]:

@@ -124,6 +124,12 @@ def test_no_boid_is_inside_a_repulsor_and_nearly_all_get_past_and_come_together_
     assert largest_group(place, 2 * float(np.median(nearest(place)))) >= 0.99
 
 
+def test_the_flight_check_finds_nothing_in_it(demo, flock_addon):
+    assert bpy.ops.flock.check_flight() == {"FINISHED"}
+    lines = flock_addon.checking.lines(demo.data)
+    assert len(lines) == 6 and not [line for line in lines if line.is_fault]
+
+
 def test_without_the_extension_it_plays_the_same_bits(demo, tmp_path):
     path = str(tmp_path / "demo.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The flight check of a clip: the scene as it is now and the clip's frames go in, findings in the clip's record come out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..core import flight_check
+from ..core.settings import FlockError, Settings
+from . import clip, compat, nodes, sampling, stale
+
+(RECORD,) = clip.LATER
+"""Where the record keeps the findings of each frame."""
+
+_SENTENCES = {
+    "collisions": ("Near collisions: {count}, closest {worst:.3g}", "Closest pair {worst:.3g} apart"),
+    "inside": ("Inside obstacles: {count}, {worst:.2g} deep", "Nobody inside an obstacle"),
+    "inside_between": ("Inside between frames: {count}, {worst:.2g} deep", "Nor between frames"),
+    "rolls": ("Roll flips: {count}, up to {worst:.0f}° a second", "No roll flips"),
+    "turns": ("Turns too fast: {count}, up to {worst:.0f}° a second", "No turn beyond the limit"),
+    "leavers": ("Left the flock: {count}, up to {worst:.3g} away", "Nobody has left"),
+}
+_ANGLES = ("rolls", "turns")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What the panel says of one kind of fault."""
+
+    name: str
+    text: str
+    is_fault: bool
+    frame: float | None
+    """The clip's frame where it is worst, in frames of the scene in which it was baked; None for nowhere."""
+
+
+def lines(mesh: bpy.types.Mesh) -> list[Line]:
+    """What the clip's record says of its flight; empty where it was not checked yet."""
+    found, header = findings(mesh), clip.header(mesh)
+    if found is None or header is None:
+        return []
+    return [_line(name, getattr(found, name), header) for name in _SENTENCES]
+
+
+def _line(name: str, finding: flight_check.Finding, header: clip.Header) -> Line:
+    fault, fine = _SENTENCES[name]
+    worst = math.degrees(finding.worst) if name in _ANGLES else finding.worst
+    alone = name == "collisions" and finding.frame < 0
+    text = "No two boids" if alone else (fault if finding.count else fine).format(count=finding.count, worst=worst)
+    frame = header.first + finding.frame * header.step if finding.frame >= 0 else None
+    return Line(name, text, bool(finding.count), frame)
+
+
+def findings(mesh: bpy.types.Mesh) -> flight_check.FlightCheck | None:
+    """Of the whole clip, or None where it was not checked yet."""
+    text = clip.record(mesh).get(RECORD)
+    return flight_check.summary(stale.unpacked(text)) if text is not None else None
+
+
+class Check:
+    """A flight check under way. Call `tick` until it answers true; `message` and `progress` tell how far it is.
+
+    Raises:
+        FlockError: there is no clip that could be checked.
+    """
+
+    def __init__(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
+        known, header = clip.record(flock.data), clip.header(flock.data)
+        if header is None or "settings" not in known:
+            raise FlockError("There is no baked clip to check: bake the flock")
+        problem = clip.missing(flock.data) or clip.damage(flock.data)
+        if problem:
+            raise FlockError(problem)
+        self.name = flock.name
+        self.message, self.progress = "Sampling the scene", 0.0
+        self._mesh, self._header = flock.data, header
+        self._settings = Settings.from_dict(known["settings"])
+        self._sampler = sampling.Sampler(flock, scene, header.first, header.frames, self._settings.substeps)
+        self._work = self._steps()
+
+    def tick(self, seconds: float = 0.1) -> bool:
+        """Does about that much work. True once the findings are in the record.
+
+        Raises:
+            FlockError: a sentence; the record is as it was.
+        """
+        end = time.monotonic() + seconds
+        for share in self._work:
+            self.progress = share
+            if time.monotonic() > end:
+                return False
+        return True
+
+    def run(self, report: Callable[[float, str], None] = lambda share, message: None) -> None:
+        """Blocks until it is done.
+
+        Args:
+            report: called with the progress and what is done, a few times a second.
+        """
+        while not self.tick(0.25):
+            report(self.progress, self.message)
+
+    def _steps(self) -> Iterator[float]:
+        for share in self._sampler:
+            yield 0.3 * share
+        self.message = "Checking the flight"
+        effectors = sampling.effectors(self._sampler.samples())
+        checker = flight_check.Checker(self._settings, effectors, self._header.fps)
+        arrays, rows = clip.read(self._mesh), []
+        for frame in zip(arrays.position, arrays.velocity, arrays.rotation, strict=True):
+            rows.append(checker.add(*frame))
+            yield 0.3 + 0.7 * len(rows) / self._header.frames
+        keep(self._mesh, np.array(rows))
+
+
+def keep(mesh: bpy.types.Mesh, rows: np.ndarray) -> None:
+    """Writes what was found into the clip's record: (F, 6, 3), as the checker gives it frame by frame."""
+    clip.set_record(mesh, clip.record(mesh) | {RECORD: stale.packed(rows)})
+
+
+# -- where a fault is seen -------------------------------------------------------------------------------------------
+
+
+def scene_frame(flock: bpy.types.Object, frame: float) -> float:
+    """The scene's frame at which a frame of the clip plays, by the modifier's time as it is now.
+
+    Raises:
+        FlockError: it never plays.
+    """
+    header, modifier = clip.header(flock.data), nodes.find_modifier(flock)
+    if modifier is None:
+        return frame
+    speed, offset = (compat.get_input(modifier, name) for name in ("Speed", "Time Offset"))
+    moved = compat.get_input(modifier, "Move First Frame")
+    begin = compat.get_input(modifier, "First Frame") if moved else header.first
+    if speed == 0:
+        raise FlockError("At speed 0 one frame plays all the time: set another speed to see this one")
+    into = frame - header.first - offset - (header.last - header.first if speed < 0 else 0.0)
+    return begin + into / speed
