@@ -20,7 +20,7 @@ Fly 100 boids for ten seconds to a target behind a sphere, and ask where they ar
 caller's unit, times in seconds. It needs numpy alone; where numba can be imported, the same model flies compiled.
 """
 
-from .effectors import Attractors, Boxes, Effectors, Path, Planes, Predators, Spheres, attractor, spheres
+from .effectors import Attractors, Boxes, Effectors, Path, Planes, Predators, Spheres, attractor, predator, spheres
 from .flocks import Sight
 from .settings import FlockError, Rule, Settings
 from .simulation import Cancelled, Flocks, Frame, Simulation
@@ -28,5 +28,5 @@ from .state import State, Traits, spawn
 
 __all__ = [
     "Attractors", "Boxes", "Cancelled", "Effectors", "FlockError", "Flocks", "Frame", "Path", "Planes", "Predators", "Rule", "Settings",
-    "Sight", "Simulation", "Spheres", "State", "Traits", "attractor", "spawn", "spheres",
+    "Sight", "Simulation", "Spheres", "State", "Traits", "attractor", "predator", "spawn", "spheres",
 ]  # fmt: skip

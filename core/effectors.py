@@ -47,14 +47,14 @@ class Spheres:
 
 @dataclass(frozen=True)
 class Predators:
-    """Points that boids flee."""
+    """Points that boids flee, strongly and only when they are near."""
 
     position: np.ndarray = _empty(1, 0, 3)
     """float64 (T, P, 3), lengths."""
     radius: np.ndarray = _empty(1, 0)
-    """float64 (T, P), lengths: nearer than this boids flee."""
+    """float64 (T, P), lengths: nearer than this boids flee; 0 for none."""
     strength: np.ndarray = _empty(1, 0)
-    """float64 (T, P), a multiple of the max acceleration."""
+    """float64 (T, P), a multiple of the max acceleration, on top of all other wishes."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,11 @@ class Path:
     points: np.ndarray = _empty(0, 3)
     """float64 (K, 3), lengths."""
     radius: float = 1.0
-    """Boids further from the line than this are drawn back, lengths."""
+    """Boids further from the line than this are drawn to it, lengths."""
     speed: float = 1.0
-    """Along the path, lengths per second."""
+    """Along the path, lengths per second; for Reynolds steering."""
     closed: bool = False
+    """Whether it leads from its last point back to its first; an open one goes straight on."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,8 @@ class Effectors:
                 endless = isinstance(group, Attractors) and entry.name == "radius"  # a reach without end is meant
                 if np.isnan(array).any() or not (endless or np.isfinite(array).all()):
                     raise FlockError(f"Give every one of the {type(group).__name__.lower()} a finite {entry.name}")
+        if not (np.isfinite(self.path.points).all() and np.isfinite((self.path.radius, self.path.speed)).all()):
+            raise FlockError("Give the path finite points, a finite radius and a finite speed")
 
     def _groups(self):
         return (self.attractors, self.spheres, self.predators, self.planes, self.boxes)
@@ -145,6 +148,13 @@ def attractor(position, weight=1.0, radius=np.inf, arrival=0.0) -> Attractors:
     position = np.asarray(position, float).reshape(-1, 1, 3)
     shape = position.shape[:2]
     return Attractors(position, *(np.full(shape, float(value)) for value in (weight, radius, arrival)))
+
+
+def predator(position, radius, strength=3.0) -> Predators:
+    """One predator, at rest (3,) or moving (T, 3)."""
+    position = np.asarray(position, float).reshape(-1, 1, 3)
+    shape = position.shape[:2]
+    return Predators(position, *(np.full(shape, float(value)) for value in (radius, strength)))
 
 
 def spheres(centre, radius, strength=1.0) -> Spheres:

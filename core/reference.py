@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import avoidance, goals, orientation
+from . import avoidance, goals, heading, orientation, space, threats
 from .effectors import Effectors
 from .goals import full_push, steered
 from .noise import Purpose, stream
@@ -43,7 +43,7 @@ def view_weight(cosine, field_of_view: float, smooth: bool):
 def shell_weight(distance, inner_radius: float, smooth: bool):
     """Weight of a neighbour over its distance from the inner edge of a shell: none inside it."""
     if smooth:
-        return smoothstep((distance / inner_radius - 1.0) / SHELL_BAND)
+        return smoothstep((distance - inner_radius) / max(SHELL_BAND * inner_radius, 1e-30))
     return (distance >= inner_radius).astype(float)
 
 
@@ -265,7 +265,7 @@ def turned(total: np.ndarray, state: State, settings: Settings, traits: Traits) 
 
 
 def bounded(total: np.ndarray, settings: Settings) -> np.ndarray:
-    """The acceleration that the blend asks for."""
+    """The acceleration that the blend asks for, (N, 3); with TURN, the direction."""
     if settings.acceleration == "CONSTANT":
         return settings.max_acceleration * unit(total)
     if settings.acceleration == "BOUNDED":
@@ -294,10 +294,11 @@ class Stepper:
         self.settings, self.traits = settings, traits
 
     def settle(self, state: State, effectors: Effectors) -> State:
-        """Turns every boid along its velocity, and frees those that start inside an obstacle."""
-        position, velocity = avoidance.resolve(
-            state.position, state.position, state.velocity, effectors, self.settings, 0.0
-        )
+        """Turns every boid along its velocity, and frees those that start inside an obstacle or outside of the space."""
+        position = np.asarray(state.position, float)
+        if self.settings.space != "OPEN":
+            position = space.settle(position, self.settings)
+        position, velocity = avoidance.resolve(position, position, state.velocity, effectors, self.settings, 0.0)
         return replace(
             state,
             position=position,
@@ -314,49 +315,84 @@ class Stepper:
             np.asarray(array, float) for array in (state.position, state.velocity, state.rotation, state.flap)
         )
         flown = replace(state, position=position, velocity=velocity, rotation=rotation, flap=flap)
-        velocity = self._accelerated(flown, effectors, dt, wish)
+        velocity = self._wanted(flown, effectors, dt, wish)
+        if settings.noise:
+            velocity = heading.noisy(velocity, settings, state.step, dt)
         velocity = avoidance.steer(flown.position, velocity, effectors, settings, dt)
         if settings.plane:
             velocity[:, 2] = 0.0
+        velocity = self._steady(velocity, flown.velocity, effectors.up, dt)
         resting = state.step * dt < traits.release
         velocity[resting] = flown.velocity[resting]
         moving = flown.velocity if settings.integration == "POSITION_FIRST" else velocity
         position = flown.position + np.where(resting[:, None], 0.0, moving) * dt
-        position, velocity = avoidance.resolve(flown.position, position, velocity, effectors, settings, dt)
+        before = flown.position
+        if settings.space != "OPEN":
+            before, position, velocity = space.contain(before, position, velocity, settings)
+        position, velocity = avoidance.resolve(before, position, velocity, effectors, settings, dt)
         acceleration = (velocity - flown.velocity) / dt
         rotation = orientation.turn(flown.rotation, velocity, acceleration, effectors.up, settings, dt)
         flap = flown.flap + orientation.beat(velocity, acceleration, effectors.up, settings) * dt
         return State(position, velocity, rotation, flap, state.step + 1)
 
+    def _steady(self, velocity: np.ndarray, before: np.ndarray, up: np.ndarray, dt: float) -> np.ndarray:
+        """Velocities (N, 3) within the limits of turning, climbing and diving."""
+        settings = self.settings
+        if np.isfinite(settings.max_turn_rate):
+            velocity = heading.turned(velocity, before, settings.max_turn_rate * dt)
+        if not settings.plane and min(settings.max_climb, settings.max_dive) < np.pi / 2:
+            velocity = heading.within_slopes(velocity, before, up, settings)
+        return velocity
+
     def gather(self, state: State) -> Sums:
         """The pair sums: what the numba engine does its own way."""
         return gather(state, self.settings)
 
-    def _accelerated(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None) -> np.ndarray:
+    def _wanted(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None) -> np.ndarray:
+        """The velocities (N, 3) that rules, goals and threats ask for, within the limits of speed."""
         settings, traits = self.settings, self.traits
-        total = blend(self._wishes(state, effectors, dt, wish), settings)
-        if settings.speed_control:
-            total = turned(total, state, settings, traits)
-        acceleration = bounded(total, settings)
-        velocity = (state.velocity + acceleration * dt) / (1.0 + settings.drag * dt)
+        acceleration = self._acceleration(state, effectors, dt, wish)
+        if settings.acceleration == "TURN":
+            direction = np.where(length(acceleration)[:, None] > 0, acceleration, state.velocity)
+            velocity = (settings.cruise_speed * traits.speed)[:, None] * unit(direction)
+        else:
+            velocity = (state.velocity + acceleration * dt) / (1.0 + settings.drag * dt)
         return with_speed_limits(velocity, state.velocity, settings, traits)
+
+    def _acceleration(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None) -> np.ndarray:
+        """All wishes in one, bounded, (N, 3); threats come first, or on top. With TURN only its direction counts."""
+        settings = self.settings
+        wishes, threat = self._wishes(state, effectors, dt, wish), threats.threatened(state, settings, effectors, dt)
+        if threat is not None and settings.blending == "PRIORITISED":
+            wishes, threat = [threat, *wishes], None
+        total = blend(wishes, settings)
+        if threat is not None and settings.acceleration in ("CONSTANT", "TURN"):
+            total, threat = total + threat, None
+        if settings.speed_control:
+            total = turned(total, state, settings, self.traits)
+        total = bounded(total, settings)
+        return total if threat is None else total + threat
 
     def _wishes(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None) -> list[np.ndarray]:
         """Whatever draws the boids, weighted, the most pressing first; what is switched off is left out."""
         settings, traits = self.settings, self.traits
-        sums = self.gather(state)
-        if settings.alignment.count_self:
-            count_self(sums, state, settings)
-        rules = steers(state, settings, traits, sums)
-        parts = [rules["separation"], rules["cohesion"], rules["alignment"]]
-        if wish is not None:
-            parts.insert(0, wish)
+        parts = [] if wish is None else [wish]
+        if any(getattr(settings, name).weight for name in RULES):
+            sums = self.gather(state)
+            if settings.alignment.count_self:
+                count_self(sums, state, settings)
+            rules = steers(state, settings, traits, sums)
+            parts += [rules["separation"], rules["cohesion"], rules["alignment"]]
         if effectors.attractors.position.shape[1] and settings.attraction:
             parts.append(goals.attracted(state, settings, traits, effectors.attractors, effectors.up))
+        if settings.sources and settings.attraction:
+            parts.append(goals.fed(state, settings, traits, dt))
+        if len(effectors.path.points) and settings.attraction:
+            parts.append(goals.led(state, settings, effectors.path))
         if settings.wander:
             parts.append(wander(state, settings, dt))
         if settings.level_flight:
             parts.append(level(state, settings, effectors.up))
         if settings.speed_control:
             parts.append(hold_speed(state, settings, traits))
-        return parts
+        return parts or [np.zeros_like(state.position)]

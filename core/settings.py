@@ -134,7 +134,7 @@ class Settings:
     max_acceleration: float = 9.0
     """Lengths per second squared."""
     max_turn_rate: float = math.inf
-    """Radians per second."""
+    """Of the flight, radians per second."""
     max_climb: float = math.pi / 2
     """Steepest climb above the horizon, radians."""
     max_dive: float = math.pi / 2
@@ -149,7 +149,8 @@ class Settings:
     wander_rate: float = 0.5
     """How often the wander takes a new direction, per second."""
     noise: float = 0.0
-    """Angular noise of each step, radians: standard deviation (NORMAL), or the whole width (UNIFORM)."""
+    """Angular noise, radians per root of a second, that is, of one second: standard deviation (NORMAL), or the whole width
+    (UNIFORM). A step's is times the root of its length, so that it gathers alike at any frame rate."""
     noise_shape: str = "NORMAL"
     level_flight: float = 1.0
     """Weight of the wish to fly level; no unit."""
@@ -161,15 +162,16 @@ class Settings:
     # sources: goals that jump
     sources: int = 0
     source_interval: float = 6.25
-    """Seconds between jumps."""
+    """Seconds between jumps, the first so long after the spawn."""
     source_size: tuple[float, float, float] = (1.0, 1.0, 1.0)
     """Full size of the box in which they jump, lengths, centred on the origin."""
 
     # the space
     space: str = "OPEN"
     boundary: str = "STEER"
-    """At the border of a BOX or SPHERE. WRAP: a boid that leaves is set on the opposite face, perception does not
-    reach across; PERIODIC: both do."""
+    """At the border of a BOX or SPHERE. STEER: boids turn back ahead of it, by their feelers if they have any, and stop
+    at it. REFLECT: they bounce, and keep their speed. WRAP: a boid that leaves is set on the opposite face, perception
+    does not reach across; PERIODIC: both do; a sphere has no period and wraps."""
     space_centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
     space_size: tuple[float, float, float] = (100.0, 100.0, 100.0)
     """Full size of the box, or the sphere's diameter (its x), lengths."""
@@ -185,7 +187,8 @@ class Settings:
     clearance: float = 0.5
     """Distance kept from obstacles, lengths: half a body."""
     feelers: float = 0.0
-    """Weight of the feelers: probes ahead and at 45 degrees; 0 for none."""
+    """Weight of the feelers, of the max acceleration: probes ahead and at 45 degrees push along the normal of what they
+    meet; 0 for none."""
     feeler_length: float = 3.0
     """Lengths."""
 

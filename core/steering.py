@@ -60,7 +60,7 @@ def _view_weight(cosine, edge, smooth):
 @numba.njit(nogil=True, cache=True)
 def _shell_weight(distance, inner, smooth):
     if smooth:
-        return _smoothstep((distance / inner - 1.0) / reference.SHELL_BAND)
+        return _smoothstep((distance - inner) / max(reference.SHELL_BAND * inner, 1e-30))
     return 1.0
 
 
