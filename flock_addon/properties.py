@@ -396,7 +396,7 @@ class FLOCK_PG_flock(bpy.types.PropertyGroup):
     wander_rate: _real(
         "wander_rate", "Wander Rate", "How often the wander turns, for each second", min=0.001, soft_max=5.0
     )
-    noise: _angle("noise", "Noise", "Random turn of each step", max=math.tau)
+    noise: _angle("noise", "Noise", "Random turn in a second of flight", max=math.tau)
     noise_shape: _choice(
         "noise_shape",
         "Noise Shape",
