@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The add-on: its modules, registered in this order and unregistered in reverse."""
 
-from . import bake, check_operators, cli, clip_operators, operators, panels, preferences, properties
+from . import bake, check_operators, cli, clip_operators, handlers, operators, panels, preferences, properties
 
-_modules = (preferences, properties, operators, clip_operators, check_operators, panels, cli)
+_modules = (preferences, properties, operators, clip_operators, check_operators, panels, cli, handlers)
 
 
 def register() -> None:

@@ -85,6 +85,11 @@ def new_export_object(item: bpy.types.Object) -> bpy.types.Object:
     return twin
 
 
+def is_ours(item: bpy.types.ID | None) -> bool:
+    """Whether this datablock is one of our node groups."""
+    return isinstance(item, bpy.types.NodeTree) and bool(_kind(item))
+
+
 def tidy() -> int:
     """Leaves one node group of each kind where appending has brought in more. Returns how many went."""
     gone = 0

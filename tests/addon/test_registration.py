@@ -46,15 +46,15 @@ def test_ten_times_on_and_off_leave_no_trace(fresh, flock_addon):
     flock_addon.register()
 
 
-def test_no_handler_is_registered(fresh, flock_addon):
+def test_the_only_handler_is_that_of_appending(fresh, flock_addon):
     ours = [
-        handler
+        name
         for name in dir(bpy.app.handlers)
         if isinstance(handlers := getattr(bpy.app.handlers, name), list)
         for handler in handlers
         if "flock" in getattr(handler, "__module__", "")
     ]
-    assert ours == []
+    assert ours == ["blend_import_post"]
 
 
 def test_the_command_is_released(fresh, flock_addon):

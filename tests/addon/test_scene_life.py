@@ -1,0 +1,321 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What happens to a flock in production: it is appended, linked, overridden, renamed, duplicated, saved elsewhere, and undone."""
+
+import importlib
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+
+FRAMES = (1, 3.25, 5)
+
+
+@pytest.fixture
+def modules(fresh, flock_addon):
+    names = ("bake", "clip", "nodes", "properties", "stale", "handlers")
+    return SimpleNamespace(**{name: importlib.import_module(f"{flock_addon.__name__}.{name}") for name in names})
+
+
+def new_flock(count=6):
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 5
+    bpy.ops.flock.new(count=count)
+    item = bpy.context.object
+    item.flock.pre_roll = 0.0
+    assert bpy.ops.flock.bake() == {"FINISHED"}
+    return item
+
+
+@pytest.fixture
+def flock(modules):
+    return new_flock()
+
+
+def looks(item, frames=FRAMES):
+    """The matrices of all instances of a flock at some frames."""
+    seen = []
+    for frame in frames:
+        bpy.context.scene.frame_set(int(frame), subframe=frame % 1)
+        graph = bpy.context.evaluated_depsgraph_get()
+        seen += [
+            np.array(entry.matrix_world)
+            for entry in graph.object_instances
+            if entry.is_instance and entry.parent.original == item
+        ]
+    return np.array(seen)
+
+
+def activate(item):
+    for other in bpy.context.view_layer.objects:
+        other.select_set(other == item)
+    bpy.context.view_layer.objects.active = item
+
+
+def new_empty(name, place):
+    item = bpy.data.objects.new(name, None)
+    item.location = place
+    bpy.context.scene.collection.objects.link(item)
+    return item
+
+
+# -- append ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asset(modules, tmp_path):
+    """The path of a file with a baked flock, and what it looks like; a new file is open."""
+    item = new_flock()
+    expected = looks(item)
+    path = tmp_path / "assets" / "birds.blend"
+    path.parent.mkdir()
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    return path, expected
+
+
+def append(path, kind="Collection", name="Flock"):
+    folder = f"{path}/{kind}/"
+    assert bpy.ops.wm.append(filepath=folder + name, directory=folder, filename=name) == {"FINISHED"}
+
+
+def group_names(modules):
+    return sorted(group.name for group in bpy.data.node_groups if modules.nodes.is_ours(group))
+
+
+def test_appending_twice_leaves_one_node_group_of_each_kind(modules, asset):
+    path, expected = asset
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 5
+    append(path)
+    once = group_names(modules)
+    assert once == sorted({"Flock Playback", "Flock Time", "Flock Frame", "Flock Creatures", "Flock Wing"})
+    append(path)
+    assert group_names(modules) == once
+    flocks = modules.properties.flocks(bpy.context.scene)
+    assert len(flocks) == 2
+    for item in flocks:
+        np.testing.assert_array_equal(looks(item), expected)
+        assert modules.stale.changes(item, exact=True) == []
+    activate(flocks[1])
+    flocks[1].flock.seed = 3
+    bpy.ops.flock.bake()
+    np.testing.assert_array_equal(looks(flocks[0]), expected)
+
+
+def test_appending_into_a_file_with_flocks_of_its_own_leaves_one_too(modules, asset):
+    path, expected = asset
+    own = new_flock(count=4)
+    before, mine = group_names(modules), looks(own)
+    append(path)
+    assert group_names(modules) == before
+    np.testing.assert_array_equal(looks(own), mine)
+    other = next(item for item in modules.properties.flocks(bpy.context.scene) if item != own)
+    np.testing.assert_array_equal(looks(other), expected)
+
+
+def test_a_node_group_that_is_asked_for_is_not_taken_away(modules, asset):
+    path, _ = asset
+    append(path)
+    with bpy.data.libraries.load(str(path)) as (_, target):
+        target.node_groups = ["Flock Playback"]
+    assert target.node_groups[0].name.startswith("Flock Playback")
+    assert bpy.data.node_groups.get(target.node_groups[0].name) == target.node_groups[0]
+
+
+def test_after_the_add_on_is_gone_nothing_acts_on_an_append(modules, asset, flock_addon):
+    path, expected = asset
+    flock_addon.unregister()
+    try:
+        append(path)
+        append(path)
+        assert len(group_names(modules)) == 10
+    finally:
+        flock_addon.register()
+    np.testing.assert_array_equal(looks(bpy.data.objects["Flock"]), expected)
+
+
+def test_an_appended_flock_has_its_clip_from_beside_the_other_file(modules, tmp_path):
+    item = new_flock()
+    expected = looks(item)
+    path = tmp_path / "birds.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.flock.clip_to_sidecar()
+    bpy.ops.wm.save_mainfile()
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    append(path)
+    item = bpy.data.objects["Flock"]
+    np.testing.assert_array_equal(looks(item), expected)
+    shot = tmp_path / "shots" / "shot.blend"
+    shot.parent.mkdir()
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    np.testing.assert_array_equal(looks(bpy.data.objects["Flock"]), expected)
+
+
+# -- library overrides -----------------------------------------------------------------------------------------------
+
+
+def override_in_shot(asset, tmp_path):
+    """A shot file with a linked flock that is overridden; returns the override's flock object."""
+    path, _ = asset
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 5
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    with bpy.data.libraries.load(str(path), link=True, relative=True) as (_, target):
+        target.collections = ["Flock"]
+    birds = target.collections[0]
+    bpy.context.scene.collection.children.link(birds)
+    own = birds.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer)
+    return next(item for item in own.all_objects if item.flock.is_flock)
+
+
+def reopened(tmp_path):
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    return next(item for item in bpy.data.objects if item.flock.is_flock and item.override_library)
+
+
+@pytest.mark.parametrize("storage", ["FILE", "SIDECAR"])
+def test_an_override_has_a_target_settings_and_a_clip_of_its_own(modules, asset, tmp_path, storage):
+    item = override_in_shot(asset, tmp_path)
+    np.testing.assert_array_equal(looks(item), asset[1])
+    assert modules.stale.changes(item, exact=True) == []
+
+    item.flock.target = new_empty("Shot Target", (40.0, -10.0, 5.0))
+    item.flock.separation.weight, item.flock.storage = 2.5, storage
+    assert modules.stale.changes(item, exact=True) == ["Separation weight", "Target motion"]
+    activate(item)
+    assert bpy.ops.flock.bake() == {"FINISHED"}
+    expected = looks(item)
+    assert not np.array_equal(expected, asset[1])
+
+    def check(item):
+        assert item.flock.target.name == "Shot Target" and item.flock.separation.weight == 2.5
+        assert modules.clip.is_sidecar(item.data) == (storage == "SIDECAR")
+        np.testing.assert_array_equal(looks(item), expected)
+        assert modules.stale.changes(item, exact=True) == []
+
+    check(item)
+    item = reopened(tmp_path)
+    check(item)
+    root = item.override_library.hierarchy_root
+    assert root.override_library.resync(bpy.context.scene, view_layer=bpy.context.view_layer)
+    item = next(other for other in bpy.data.objects if other.flock.is_flock and other.override_library)
+    check(item)
+    check(reopened(tmp_path))
+
+
+def test_an_override_keeps_its_own_when_the_asset_changes(modules, asset, tmp_path):
+    item = override_in_shot(asset, tmp_path)
+    item.flock.target = new_empty("Shot Target", (40.0, -10.0, 5.0))
+    activate(item)
+    bpy.ops.flock.bake()
+    expected = looks(item)
+    bpy.ops.wm.save_mainfile()
+
+    bpy.ops.wm.open_mainfile(filepath=str(asset[0]))
+    other = bpy.data.objects["Flock"]
+    extra = new_empty("Perch", (0.0, 0.0, -30.0))
+    bpy.context.scene.collection.objects.unlink(extra)
+    other.users_collection[0].objects.link(extra)  # the hierarchy is another now, so that opening the shot resyncs
+    other.flock.seed = 8
+    activate(other)
+    bpy.ops.flock.bake()
+    bpy.ops.wm.save_mainfile()
+
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    item = next(entry for entry in bpy.data.objects if entry.flock.is_flock and entry.override_library)
+    assert item.flock.target.name == "Shot Target"
+    np.testing.assert_array_equal(looks(item), expected)
+    assert modules.stale.changes(item, exact=True) == ["Seed"], "the asset's new seed came through, and is named"
+
+
+def test_a_linked_flock_says_what_to_do_and_is_not_touched(modules, asset, tmp_path):
+    path, expected = asset
+    with bpy.data.libraries.load(str(path), link=True) as (_, target):
+        target.collections = ["Flock"]
+    bpy.context.scene.collection.children.link(target.collections[0])
+    item = bpy.data.objects["Flock"]
+    activate(item)
+    with pytest.raises(RuntimeError, match="make a library override"):
+        bpy.ops.flock.bake()
+    np.testing.assert_array_equal(looks(item), expected)
+    assert modules.stale.changes(item, exact=True) in ([], ["Frame range"])
+
+
+# -- names, scenes, files --------------------------------------------------------------------------------------------
+
+
+def test_everything_can_be_renamed(modules, flock):
+    expected = looks(flock)
+    own = flock.flock
+    named = [
+        flock,
+        flock.data,
+        own.target,
+        own.creature,
+        own.repulsors,
+        own.repulsors.objects[0],
+        *flock.users_collection,
+    ]
+    named += [flock.modifiers[0], *bpy.data.node_groups, *bpy.data.collections, bpy.context.scene]
+    for number, item in enumerate(named):
+        item.name = f"Thing {number}"
+    np.testing.assert_array_equal(looks(flock), expected)
+    assert modules.stale.changes(flock, exact=True) == []
+    groups, objects = len(bpy.data.node_groups), len(bpy.data.objects)
+    bpy.ops.flock.bake()
+    np.testing.assert_array_equal(looks(flock), expected)
+    assert (len(bpy.data.node_groups), len(bpy.data.objects), len(flock.modifiers)) == (groups, objects, 1)
+
+
+def test_in_a_scene_of_another_frame_rate_a_clip_is_frame_locked(modules, flock):
+    expected = looks(flock)
+    other = bpy.data.scenes.new("Slow")
+    other.render.fps = 48
+    other.frame_start, other.frame_end = 1, 5
+    for item in flock.users_collection[0].all_objects:
+        other.collection.objects.link(item)
+    assert any("at 24 fps" in line for line in modules.bake.state_lines(flock, other))
+    assert modules.stale.changes(flock, scene=other) == ["Frame rate"]
+    bpy.context.window.scene = other
+    np.testing.assert_array_equal(looks(flock), expected)
+
+
+def test_saving_elsewhere_and_reverting_keep_the_clip(modules, flock, tmp_path):
+    expected = looks(flock)
+    path = tmp_path / "shot" / "shot.blend"
+    path.parent.mkdir()
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.flock.clip_to_sidecar()
+    bpy.ops.wm.save_mainfile()
+
+    flock.flock.seed = 4
+    bpy.ops.flock.bake()
+    assert not np.array_equal(looks(flock), expected)
+    bpy.ops.wm.revert_mainfile()
+    flock = bpy.data.objects["Flock"]
+    np.testing.assert_array_equal(looks(flock), expected)
+
+    other = tmp_path / "other" / "copy.blend"
+    other.parent.mkdir()
+    bpy.ops.wm.save_as_mainfile(filepath=str(other))
+    activate(flock)
+    flock.flock.seed, flock.flock.storage = 5, "SIDECAR"
+    bpy.ops.flock.bake()
+    mine = looks(flock)
+    bpy.ops.wm.save_mainfile()
+    for file, look in ((path, expected), (other, mine)):
+        bpy.ops.wm.open_mainfile(filepath=str(file))
+        np.testing.assert_array_equal(looks(bpy.data.objects["Flock"]), look)
+
+
+def test_a_copied_scene_has_the_same_clip(modules, flock):
+    expected = looks(flock)
+    bpy.ops.scene.new(type="LINK_COPY")
+    np.testing.assert_array_equal(looks(flock), expected)
+    bpy.ops.scene.new(type="FULL_COPY")
+    copied = next(item for item in bpy.context.scene.objects if item.flock.is_flock)
+    assert copied != flock
+    np.testing.assert_array_equal(looks(copied), expected)
+    assert modules.stale.changes(copied, exact=True) == []
