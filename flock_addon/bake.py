@@ -20,7 +20,7 @@ import bpy
 from ..core.effectors import Effectors
 from ..core.settings import FlockError
 from ..core.state import spawn
-from . import clip, compat, nodes, plan, properties, sampling, scratch, stale
+from . import checking, clip, compat, nodes, plan, properties, sampling, scratch, stale
 from .flight import Engine, Flight, Task, engine
 from .plan import BAKE, SPAWN, Options, Plan, check_editable, is_baked, megabytes
 
@@ -182,7 +182,11 @@ class Job:
         flight = self._flight
         flight.join(seconds)
         if flight.is_alive():
-            if flight.frames_done:
+            if flight.frames_checked:
+                self.stage = (
+                    f"Checking the flight: frame {self.plan.start + flight.frames_checked - 1} of {self.plan.last}"
+                )
+            elif flight.frames_done:
                 self.stage = f"Flying: frame {self.plan.start + flight.frames_done - 1} of {self.plan.last}"
             elif flight.progress:
                 self.stage = "Flying the pre-roll"
@@ -217,10 +221,12 @@ class Job:
         }
         if not self.plan.keep:
             header = clip.Header(self.settings.count, self.plan.frames, self.plan.first, self.fps)
-            return clip.write(clip_name(flock), arrays, header, record)
+            return clip.write(clip_name(flock), arrays, header, record | checking.entry(flight.findings))
         if clip.record(flock.data).get("hash") != self._kept["hash"]:
             raise FlockError("The clip was replaced while it was continued: undo that, and resume the bake")
-        return clip.splice(flock.data, self.plan.keep, arrays, plan.joined_record(self._kept, record, self.plan))
+        joined = plan.joined_record(self._kept, record, self.plan)
+        joined |= checking.entry(flight.findings, checking.rows(self._kept, self.plan.keep))
+        return clip.splice(flock.data, self.plan.keep, arrays, joined)
 
     def _wants_sidecar(self, flock: bpy.types.Object) -> bool:
         """Whether the flock's storage asks for a file of its own; a clip that is continued stays where it is."""

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import bpy
 import numpy as np
@@ -28,6 +29,7 @@ _SENTENCES = {
     "leavers": ("Left the flock: {count}, up to {worst:.3g} away", "Nobody has left"),
 }
 _ANGLES = ("rolls", "turns")
+_NONE = np.zeros((0, len(flight_check.NAMES), 3))
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,26 @@ def _line(name: str, finding: flight_check.Finding, header: clip.Header) -> Line
 
 def findings(mesh: bpy.types.Mesh) -> flight_check.FlightCheck | None:
     """Of the whole clip, or None where it was not checked yet."""
-    text = clip.record(mesh).get(RECORD)
-    return flight_check.summary(stale.unpacked(text)) if text is not None else None
+    known, header = clip.record(mesh), clip.header(mesh)
+    found = rows(known, header.frames) if header else None
+    return flight_check.summary(found) if found is not None else None
+
+
+def rows(record: Mapping[str, Any], frames: int) -> np.ndarray | None:
+    """What a clip's record keeps of its first frames, float32 (F, 6, 3); None where they were not checked yet."""
+    text = record.get(RECORD)
+    found = stale.unpacked(text).reshape(-1, len(flight_check.NAMES), 3)[:frames] if text is not None else ()
+    return found if len(found) == frames else None
+
+
+def entry(found: np.ndarray | None, before: np.ndarray | None = _NONE) -> dict[str, str]:
+    """What the record keeps of the findings at each frame, (F, 6, 3); nothing where they are not known.
+
+    Args:
+        before: those of the frames before, where there are such.
+    """
+    known = found is not None and before is not None
+    return {RECORD: stale.packed(np.concatenate((before, found)))} if known else {}
 
 
 class Check:
@@ -113,16 +133,11 @@ class Check:
         self.message = "Checking the flight"
         effectors = sampling.effectors(self._sampler.samples())
         checker = flight_check.Checker(self._settings, effectors, self._header.fps)
-        arrays, rows = clip.read(self._mesh), []
+        arrays, found = clip.read(self._mesh), []
         for frame in zip(arrays.position, arrays.velocity, arrays.rotation, strict=True):
-            rows.append(checker.add(*frame))
-            yield 0.3 + 0.7 * len(rows) / self._header.frames
-        keep(self._mesh, np.array(rows))
-
-
-def keep(mesh: bpy.types.Mesh, rows: np.ndarray) -> None:
-    """Writes what was found into the clip's record: (F, 6, 3), as the checker gives it frame by frame."""
-    clip.set_record(mesh, clip.record(mesh) | {RECORD: stale.packed(rows)})
+            found.append(checker.add(*frame))
+            yield 0.3 + 0.7 * len(found) / self._header.frames
+        clip.set_record(self._mesh, clip.record(self._mesh) | entry(np.array(found)))
 
 
 # -- where a fault is seen -------------------------------------------------------------------------------------------

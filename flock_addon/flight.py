@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import flight_check
 from ..core.effectors import Effectors
 from ..core.settings import FlockError, Settings
 from ..core.simulation import Cancelled, Frame, Simulation, load_engine
@@ -124,6 +125,10 @@ class Flight(threading.Thread):
         self.task = task
         self.frames_done = 0
         """Frames in the scratch file."""
+        self.frames_checked = 0
+        """Frames that were looked through, once all are flown."""
+        self.findings: np.ndarray | None = None
+        """What the flight check found at each frame that was flown, (F, 6, 3); None where it could not look."""
         self.engine, self.engine_version = "", ""
         self._cancelled = cancelled
         self._simulation: Simulation | None = None
@@ -146,6 +151,7 @@ class Flight(threading.Thread):
                 engine.ready = True
                 self._writer.append(frame.state)
                 self.frames_done += 1
+            self.findings = self._check()
         except BaseException as error:  # it is raised again where the user is told
             self._error = error
             self.close()
@@ -233,6 +239,25 @@ class Flight(threading.Thread):
             cancelled=self._cancelled.is_set,
         )
         yield from self._simulation
+
+    def _check(self) -> np.ndarray | None:
+        """Looks through the frames in the scratch file. What goes wrong here must not cost the bake."""
+        task, start = self.task, self.task.start
+        before = (start.position, start.velocity, start.rotation) if start else None
+        checker = flight_check.Checker(task.settings, task.effectors, task.fps, task.keep, before)
+        arrays, rows = scratch.frames(scratch.look(self._writer.path), self.frames_done), []
+        try:
+            for frame in zip(arrays.position, arrays.velocity, arrays.rotation, strict=True):
+                if self._cancelled.is_set():
+                    raise Cancelled
+                rows.append(checker.add(*frame))
+                self.frames_checked += 1
+        except Cancelled:
+            raise
+        except Exception:
+            log.exception("the flight could not be checked")
+            return None
+        return np.array(rows)
 
 
 def _spoken(engine: tuple[str, str]) -> str:

@@ -103,6 +103,11 @@ class FLOCK_PT_flight_check(_FlockPanel, bpy.types.Panel):
         flock = properties.find_flock(context)
         return flock is not None and bake.is_baked(flock)
 
+    def draw_header(self, context: bpy.types.Context) -> None:
+        flock = properties.find_flock(context)
+        faults = flock is not None and any(line.is_fault for line in checking.lines(flock.data))
+        self.layout.label(text="", icon="ERROR" if faults else "NONE")
+
     def draw_flock(self, layout, flock, scene) -> None:
         column = layout.column(align=True)
         for line in checking.lines(flock.data):

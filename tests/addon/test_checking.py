@@ -55,6 +55,36 @@ def test_a_good_flight_has_no_faults(modules, flock):
     assert text["collisions"].startswith("Closest pair")
 
 
+def found_by_the_bake_and_by_the_check(modules, flock):
+    """Findings at each frame."""
+    frames = modules.clip.header(flock.data).frames
+    baked = modules.checking.rows(modules.clip.record(flock.data), frames)
+    bpy.ops.flock.check_flight()
+    return baked, modules.checking.rows(modules.clip.record(flock.data), frames)
+
+
+def test_a_bake_checks_its_flight_also_where_it_goes_on_with_a_clip(modules, flock):
+    flock.flock.repulsors.objects[0].location = (0.0, 9.0, 0.0)
+    bpy.ops.flock.bake()
+    np.testing.assert_array_equal(*found_by_the_bake_and_by_the_check(modules, flock))
+    flock.flock.frame_end = LAST + 6
+    bpy.ops.flock.extend()
+    baked, checked = found_by_the_bake_and_by_the_check(modules, flock)
+    assert len(baked) == LAST + 7 - FIRST
+    np.testing.assert_array_equal(baked, checked)
+    bpy.ops.flock.rebake(start=FIRST + 5)
+    np.testing.assert_array_equal(*found_by_the_bake_and_by_the_check(modules, flock))
+
+
+def test_a_check_that_fails_does_not_cost_the_bake(modules, flock, monkeypatch):
+    def fail(*_):
+        raise FloatingPointError("on purpose")
+
+    monkeypatch.setattr(modules.checking.flight_check.Checker, "add", fail)
+    assert bpy.ops.flock.bake() == {"FINISHED"}
+    assert modules.bake.is_baked(flock) and modules.checking.lines(flock.data) == []
+
+
 def test_a_near_pair(modules, flock):
     def collide(arrays):
         arrays.position[4, 0] = arrays.position[4, 1] + (0.0, 0.0, 0.05)
