@@ -73,7 +73,12 @@ class Job:
         self.stage, self.share = "Sampling the scene", 0.0
         self.warnings: list[str] = []
         """Sentences where the clip is baked, but something about it is not as it may be thought to be."""
+        self._along: list[int] = []
         running[self.uid] = self
+
+    def take_along(self, others: list[bpy.types.Object]) -> None:
+        """Gives the new clip to these flocks too, once it is there."""
+        self._along = [item.session_uid for item in others]
 
     def _check(self, flock: bpy.types.Object) -> None:
         if self._unfinished:
@@ -208,6 +213,8 @@ class Job:
         plan.check_room(self.settings.count, self.plan)
         new = self._assemble(flock, flight, head)
         replace_clip(flock, self._in_sidecar(flock, new) if self._wants_sidecar(flock) else new)
+        for other in [item for item in bpy.data.objects if item.session_uid in self._along]:
+            replace_clip(other, flock.data)
 
     def _assemble(self, flock: bpy.types.Object, flight: Flight, head: scratch.Head) -> bpy.types.Mesh:
         """The new clip's mesh, which nobody shows yet."""
@@ -318,6 +325,14 @@ def replace_clip(flock: bpy.types.Object, new: bpy.types.Mesh) -> None:
         new.name = clip_name(flock)
     modifier = nodes.attach(flock)
     compat.set_input(modifier, "Seed", flock.flock.seed)
+
+
+def sharers(flock: bpy.types.Object) -> list[bpy.types.Object]:
+    """The other flocks of this file that show the same clip, and whose clip can be replaced. Cheap where there are none."""
+    if flock.data is None or flock.data.users < 2:
+        return []
+    shown = (item for item in bpy.data.objects if item.data == flock.data and item != flock)
+    return [item for item in shown if properties.is_flock(item) and item.library is None and item.mode != "EDIT"]
 
 
 def clip_name(flock: bpy.types.Object) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import bpy
-from bpy.props import FloatProperty, IntProperty
+from bpy.props import BoolProperty, FloatProperty, IntProperty
 from mathutils import Vector
 
 from ..core.settings import FlockError, Settings
@@ -141,6 +141,12 @@ class _BakeOperator(bpy.types.Operator):
 
     bl_options = {"REGISTER", "UNDO"}
 
+    others: BoolProperty(
+        name="For All",
+        description="Give the new clip also to the other flocks that share the old one; else they keep that",
+        options={"SKIP_SAVE"},
+    )
+
     _job: bake.Job | None = None
     _timer: bpy.types.Timer | None = None
 
@@ -152,9 +158,15 @@ class _BakeOperator(bpy.types.Operator):
         """What is to be baked. Raises a `FlockError` where that cannot be."""
         raise NotImplementedError
 
+    def _begin(self, context: bpy.types.Context) -> None:
+        flock = _find(self, context)
+        self._job = self.new_job(flock, context.scene)
+        if self.others:
+            self._job.take_along(bake.sharers(flock))
+
     def execute(self, context: bpy.types.Context) -> set[str]:
         try:
-            self._job = self.new_job(_find(self, context), context.scene)
+            self._begin(context)
             self._job.run()
         except FlockError as error:
             self.report({"ERROR"}, str(error))
@@ -165,7 +177,7 @@ class _BakeOperator(bpy.types.Operator):
         if bpy.app.background or context.window is None:
             return self.execute(context)
         try:
-            self._job = self.new_job(_find(self, context), context.scene)
+            self._begin(context)
         except FlockError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

@@ -83,6 +83,7 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
             row.operator(operators.FLOCK_OT_extend.bl_idname, icon="TRACKING_FORWARDS")
             text = f"Rebake from {scene.frame_current}"
             row.operator(operators.FLOCK_OT_rebake.bl_idname, text=text, icon="TRACKING_REFINE_FORWARDS")
+            _draw_shared(layout, flock)
         _draw_state(layout.column(align=True), flock, scene)
 
 
@@ -164,6 +165,15 @@ def _draw_state(layout: bpy.types.UILayout, flock: bpy.types.Object, scene: bpy.
         _draw_lines(layout, line)
     if bake.is_baked(flock):
         _draw_stale(layout, flock, scene)
+
+
+def _draw_shared(layout: bpy.types.UILayout, flock: bpy.types.Object) -> None:
+    """A bake changes only the flock that it is asked for, and can take the others along."""
+    others = bake.sharers(flock)
+    if others:
+        row = layout.row()
+        row.label(text=f"Shared by {len(others) + 1}", icon="LINKED")
+        row.operator(operators.FLOCK_OT_bake.bl_idname, text="Bake for All", icon="REC").others = True
 
 
 def _draw_stale(layout: bpy.types.UILayout, flock: bpy.types.Object, scene: bpy.types.Scene) -> None:

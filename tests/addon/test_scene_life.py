@@ -319,3 +319,96 @@ def test_a_copied_scene_has_the_same_clip(modules, flock):
     assert copied != flock
     np.testing.assert_array_equal(looks(copied), expected)
     assert modules.stale.changes(copied, exact=True) == []
+
+
+# -- duplicates ------------------------------------------------------------------------------------------------------
+
+
+def duplicate(item, linked):
+    """What Shift+D does, or Alt+D."""
+    activate(item)
+    assert bpy.ops.object.duplicate(linked=linked) == {"FINISHED"}
+    return bpy.context.object
+
+
+def test_shift_d_copies_a_clip_in_the_file_and_alt_d_shares_it(modules, flock):
+    expected = looks(flock)
+    copied = duplicate(flock, linked=False)
+    assert copied.data != flock.data and modules.bake.sharers(flock) == []
+    shared = duplicate(flock, linked=True)
+    assert shared.data == flock.data and modules.bake.sharers(flock) == [shared]
+    for item in (copied, shared):
+        np.testing.assert_array_equal(looks(item), expected)
+        assert modules.stale.changes(item, exact=True) == []
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_clip_beside_the_file_is_shared_by_both_duplicates(modules, flock, tmp_path, linked):
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    activate(flock)
+    bpy.ops.flock.clip_to_sidecar()
+    twin = duplicate(flock, linked)
+    assert twin.data == flock.data and modules.bake.sharers(twin) == [flock]
+
+
+@pytest.mark.parametrize("storage", ["FILE", "SIDECAR"])
+def test_a_bake_leaves_the_others_their_clip_or_takes_them_along(modules, flock, tmp_path, storage):
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    flock.flock.storage = storage
+    activate(flock)
+    bpy.ops.flock.bake()
+    expected = looks(flock)
+    twin = duplicate(flock, linked=True)
+    activate(flock)
+    flock.flock.seed = 5
+    bpy.ops.flock.bake()
+    changed = looks(flock)
+    assert not np.array_equal(changed, expected)
+    np.testing.assert_array_equal(looks(twin), expected)
+    assert modules.bake.sharers(flock) == []
+
+    third = duplicate(flock, linked=True)
+    activate(flock)
+    flock.flock.separation.weight += 1.0
+    bpy.ops.flock.bake(others=True)
+    assert modules.bake.sharers(flock) == [third]
+    np.testing.assert_array_equal(looks(third), looks(flock))
+    assert not np.array_equal(looks(flock), changed)
+    np.testing.assert_array_equal(looks(twin), expected)
+    assert modules.stale.changes(third) == ["Separation weight"], "its own settings are the old ones"
+
+
+def test_undo_goes_back_to_what_was_shared(modules, flock):
+    twin = duplicate(flock, linked=True)
+    expected, names = looks(flock), (flock.name, twin.name)
+    bpy.ops.ed.undo_push(message="Shared")
+    activate(flock)
+    flock.flock.seed = 5
+    bpy.ops.flock.bake(others=True)
+    changed = looks(flock)
+    bpy.ops.ed.undo_push(message="Baked")
+    bpy.ops.ed.undo()
+    flock, twin = (bpy.data.objects[name] for name in names)
+    assert modules.bake.sharers(flock) == [twin]
+    np.testing.assert_array_equal(looks(flock), expected)
+    np.testing.assert_array_equal(looks(twin), expected)
+    bpy.ops.ed.redo()
+    flock, twin = (bpy.data.objects[name] for name in names)
+    assert modules.bake.sharers(flock) == [twin]
+    np.testing.assert_array_equal(looks(twin), changed)
+
+
+def test_undo_of_a_flight_check_takes_its_findings_away(modules, flock):
+    record = dict(modules.clip.record(flock.data))
+    del record[modules.clip.LATER[0]]
+    modules.clip.set_record(flock.data, record)
+    bpy.ops.ed.undo_push(message="Baked")
+    activate(flock)
+    bpy.ops.flock.check_flight()
+    bpy.ops.ed.undo_push(message="Checked")
+    found = modules.clip.record(flock.data)
+    assert found != record
+    bpy.ops.ed.undo()
+    assert modules.clip.record(bpy.data.objects["Flock"].data) == record
+    bpy.ops.ed.redo()
+    assert modules.clip.record(bpy.data.objects["Flock"].data) == found
