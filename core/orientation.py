@@ -122,7 +122,8 @@ def settle(velocity: np.ndarray, rotation: np.ndarray, up: np.ndarray) -> np.nda
 
 def turn_limit(settings: Settings) -> float:
     """How fast a body turns at most, radians per second: what steering can do at the lowest speed, unless a rate is set."""
-    slowest = max(settings.min_speed * (1 - settings.speed_variation), 0.2 * settings.max_speed, 1e-6)
+    fastest = settings.max_speed if np.isfinite(settings.max_speed) else settings.cruise_speed
+    slowest = max(settings.min_speed * (1 - settings.speed_variation), 0.2 * fastest, 1e-6)
     return min(settings.max_turn_rate, settings.max_acceleration / slowest)
 
 

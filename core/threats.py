@@ -27,8 +27,9 @@ HEAD_ON = 0.1
 FIRM = 2.0
 """Times the max acceleration: turning back at the border outdoes all other wishes together, which have one of it."""
 
-MARCH = 32
-"""Steps along a feeler: each goes as far as nothing can be nearer (sphere tracing, Hart 1996)."""
+MARCH, POLISH = 24, 8
+"""Steps along a feeler: first as far as nothing can be nearer (sphere tracing, Hart 1996), which is slow where it grazes, then Newton's.
+Away from what is nearest they are no shorter than a share of the feeler, so that they end; what is thinner may be overlooked there."""
 
 TOUCH = 1e-6
 """Of a feeler's length: so near to a surface it has met it."""
@@ -105,10 +106,14 @@ def probe(start: np.ndarray, feeler: np.ndarray, reach: float, wall) -> tuple[np
     It asks the surface nothing but how far it is and in which direction is away, so that whatever can answer that can be felt.
     """
     way = np.zeros(len(start))
-    for _ in range(MARCH):
+    for step in range(MARCH + POLISH):
         gap, away = wall.distance(start + way[:, None] * feeler, 0.0)
-        if not (gap > TOUCH * reach).any():
+        if (gap <= TOUCH * reach).all():
             break
-        way = np.minimum(way + np.maximum(gap, 0.0), 2 * reach)
-    met = (gap <= 1e-3 * reach) & (way <= reach) & (dot(feeler, feeler) > 0)
+        closing = -dot(feeler, away)
+        newton = (step >= MARCH) & (closing > 1e-9)
+        advance = np.divide(gap, closing, out=np.where(closing > 0, gap, np.maximum(gap, reach / MARCH)), where=newton)
+        way = np.clip(way + advance, 0.0, 2 * reach)
+    gap, away = wall.distance(start + way[:, None] * feeler, 0.0)
+    met = (gap <= TOUCH * reach) & (way <= reach) & (dot(feeler, feeler) > 0)
     return np.where(met, way, np.inf), away
