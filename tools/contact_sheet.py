@@ -33,7 +33,8 @@ COLUMNS = 4
 def flight_effectors(settings: Settings, frames: int, sphere: float) -> Effectors:
     """A target on a slow figure of eight, as wide as a few flocks, and a sphere in its middle where one is asked for."""
     flock_radius = settings.spacing * np.cbrt(settings.count * 3 / (4 * np.pi))
-    reach = 2 * flock_radius + 40 * settings.body_length
+    turning = settings.cruise_speed**2 / settings.max_acceleration
+    reach = 2 * flock_radius + (10 * turning or 40 * settings.body_length)
     samples = frames * settings.substeps + 1
     # the target travels as fast as the flock in a crowd along the long way
     turn = np.arange(samples) / (FPS * settings.substeps) * settings.min_speed / (2 * reach)
@@ -129,7 +130,7 @@ def fly(settings: Settings, effectors: Effectors, frames: int, reach: float = 0.
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--count", type=int, default=0, help="of boids; else the flock's own")
     parser.add_argument("--frames", type=int, default=1000)
     parser.add_argument("--preset", default="")
     parser.add_argument("--sphere", type=float, default=0.0, help="radius of a sphere in the way, body lengths")
@@ -142,7 +143,7 @@ def main() -> None:
         from core.presets import load
 
         settings = load(options.preset)
-    settings = replace(settings, count=options.count)
+    settings = replace(settings, count=options.count or settings.count)
     effectors = flight_effectors(settings, options.frames, options.sphere * settings.body_length)
     simulation, drawn, found, flips = fly(settings, effectors, options.frames, options.reach * settings.body_length)
     sheet = Image.new("RGB", (COLUMNS * CELL, -(-len(drawn) // COLUMNS) * CELL))
