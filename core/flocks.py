@@ -111,13 +111,17 @@ def _wanted(kind: str, seen: Seen, velocity: np.ndarray, settings: Settings) -> 
     return (mean - velocity if settings.alignment.steer == "RAW" else mean), settings.alignment.steer
 
 
-def with_hunters(watcher: int, states: Sequence[State], effectors: Effectors, sights: Sequence[Sight]) -> Effectors:
-    """The effectors of one step, and as predators the boids from which the flock flees."""
-    hunters = [(row, states[row.seen].position) for row in sights if row.watcher == watcher and row.kind == "FLEE"]
+def with_hunters(
+    watcher: int, states: Sequence[State], effectors: Effectors, sights: Sequence[Sight], dt: float
+) -> Effectors:
+    """The effectors of one step, and as predators the boids from which the flock flees: as they are, and as they will be if they fly on."""
+    hunters = [(row, states[row.seen]) for row in sights if row.watcher == watcher and row.kind == "FLEE"]
     if not hunters:
         return effectors
     group = effectors.predators
-    place = np.concatenate([group.position[-1], *(position for _, position in hunters)])
-    radius = np.concatenate([group.radius[-1], *(np.full(len(position), row.radius) for row, position in hunters)])
-    strength = np.concatenate([group.strength[-1], *(np.full(len(position), row.weight) for row, position in hunters)])
-    return replace(effectors, predators=Predators(*(np.stack((array, array)) for array in (place, radius, strength))))
+    places = [np.stack((state.position, state.position + state.velocity * dt)) for _, state in hunters]
+    radii, strengths = (
+        [np.full((2, len(state)), getattr(row, name)) for row, state in hunters] for name in ("radius", "weight")
+    )
+    parts = ((group.position, places), (group.radius, radii), (group.strength, strengths))
+    return replace(effectors, predators=Predators(*(np.concatenate((own, *more), axis=1) for own, more in parts)))

@@ -126,7 +126,7 @@ class Simulation:
         """The flock one step later, from the states of all flocks, of which it is number `own`."""
         if self.cancelled():
             raise Cancelled
-        effectors = flocks.with_hunters(own, states, self.effectors.at(sample), sights)
+        effectors = flocks.with_hunters(own, states, self.effectors.at(sample), sights, self.dt)
         wish = flocks.wish(own, states, self.settings, self.traits, sights, self._look)
         state = self._stepper.step(states[own], effectors, self.dt, wish)
         self.steps_done += 1

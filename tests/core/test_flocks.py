@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core import Effectors, FlockError, Flocks, Settings, Sight, Simulation, Traits, attractor, flocks
+from core import Effectors, FlockError, Flocks, Predators, Settings, Sight, Simulation, Traits, attractor, flocks
 from tests.core.engines import BARE, at, engines
 
 FISH = Settings(count=80, pre_roll=0.5)
@@ -84,6 +84,29 @@ def test_each_kind_of_sight_does_what_it_says(engine):
     np.testing.assert_allclose(alone_and_seen("AVOID", engine), (-1 / 24, 0, 0), atol=1e-6)
     np.testing.assert_allclose(alone_and_seen("CHASE", engine, attraction_steer="UNIT"), (1 / 24, 0, 0), atol=1e-6)
     np.testing.assert_allclose(alone_and_seen("ALIGN", engine), (0, 0, 1 / 24), atol=1e-6)
+
+
+@engines
+def test_boids_of_another_flock_are_fled_from_as_predators_on_the_same_ways(engine):
+    settings = Settings(count=30, pre_roll=0.0, substeps=1)
+    hunter = at([[0, 12, 0], [3, 14, 1]], [[0, -9, 0], [0, -8, 0]]).stored()
+    alone = Settings(count=2, substeps=1, **BARE | {"max_speed": 50.0, "acceleration": "UNBOUNDED"})
+    flee = Flocks(
+        [
+            simulation(settings, engine, resume=simulation(settings, engine).begin()),
+            simulation(alone, engine, resume=hunter),
+        ],
+        [Sight(0, 1, "FLEE", 3.0, 8.0)],
+    )
+    *_, (fled, hunters) = flee
+    ways = hunter.position + np.arange(13)[:, None, None] / 24 * hunter.velocity  # nothing turns them
+    np.testing.assert_allclose(hunters.state.position, ways[-1], rtol=1e-5)
+    predators = Predators(ways, np.full((13, 2), 8.0), np.full((13, 2), 3.0))
+    begun = simulation(settings, engine).begin()
+    *_, same = simulation(settings, engine, resume=begun, effectors=Effectors(predators=predators))
+    *_, unseen = simulation(settings, engine, resume=begun)
+    np.testing.assert_allclose(fled.state.position, same.state.position, atol=1e-3)
+    assert np.abs(unseen.state.position - same.state.position).max() > 0.5
 
 
 @engines
