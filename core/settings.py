@@ -339,6 +339,8 @@ def _problems(settings: Settings):
         yield "Set Collision decay between 0 and 1"
     if settings.min_speed > settings.max_speed:
         yield "Set Min speed no higher than Max speed"
+    if settings.acceleration == "CONSTANT" and math.isinf(settings.max_acceleration):
+        yield "Set Max acceleration to a finite number: constant acceleration is always the greatest"
     for name in ("spawn_proportions", "space_size"):
         if min(getattr(settings, name)) <= 0:
             yield f"Set each part of {label(name)} above 0"

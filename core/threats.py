@@ -85,7 +85,7 @@ def felt(state: State, settings: Settings, effectors: Effectors, dt: float) -> n
             sooner = way < nearest[near]
             nearest[near[sooner]], normal[near[sooner]] = way[sooner], face[sooner]
     strength = np.where(np.isfinite(nearest), settings.feelers * full_push(settings), 0.0)
-    if settings.edge == "SMOOTH":
+    if settings.edge == "SMOOTH" and settings.feeler_length > 0:
         strength = strength * smoothstep(1.0 - nearest / settings.feeler_length)
     return strength[:, None] * normal
 

@@ -76,6 +76,7 @@ def test_an_unknown_choice_is_answered_with_the_known_ones(name):
         ({"collision_decay": 1.5}, "Collision decay"),
         ({"speed_variation": 1.0}, "Speed variation"),
         ({"space_size": (1.0, 0.0, 1.0)}, "Space size"),
+        ({"acceleration": "CONSTANT", "max_acceleration": math.inf}, "Max acceleration"),
     ],
 )
 def test_values_out_of_range_are_answered_with_a_sentence(values, words):

@@ -1,0 +1,257 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One step of the compiled engine is one step of the reference, for every choice there is, extreme numbers included."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from hypothesis import HealthCheck, given
+from hypothesis import settings as run
+from hypothesis import strategies as st
+
+from core import Boxes, Effectors, Path, Planes, Predators, Rule, Settings, State, Traits, spheres
+from core.effectors import Attractors
+from core.settings import CHOICES
+from core.simulation import load_engine
+
+TOLERANCE = 1e-4
+"""Of the largest number of its kind: what float32 may lose in one step, several roots and sums long."""
+
+SHAKE = 3e-7
+"""Of the largest coordinate or speed: a few of float32's last bits. Where the reference itself answers so small a change with a jump (a
+hard edge, a tie, a collision), the engines may differ by as much."""
+
+TURN = 2 * np.pi
+PARTS = ("position", "velocity", "rotation", "flap")
+
+
+def number(low, high, *special):
+    return st.one_of(st.floats(low, high), st.sampled_from([low, high, *special]))
+
+
+def choice(name):
+    return st.sampled_from(CHOICES[name])
+
+
+def vectors(count, size):
+    """Few distinct ones too, so that some coincide or vanish."""
+    spread = st.sampled_from([0.0, 1e-3, 1.0, 5.0, 300.0])
+    return st.builds(
+        lambda seed, scale, copies: _vectors(seed, count, size, scale, copies),
+        st.integers(0, 2**31),
+        spread,
+        st.booleans(),
+    )
+
+
+def _vectors(seed, count, size, scale, copies):
+    rng = np.random.default_rng(seed)
+    found = rng.normal(size=(count, 3)) * size * scale
+    if copies and count:
+        found[rng.integers(0, count, count // 2)] = found[0]
+        found[rng.integers(0, count, count // 4)] = 0.0
+    return np.float32(found).astype(float)
+
+
+rules = st.builds(
+    Rule,
+    weight=number(0.0, 5.0, 1.0, -1.0),
+    radius=number(0.0, 8.0, 1e-6, 1e4),
+    inner_radius=number(0.0, 2.0),
+    field_of_view=number(0.0, TURN, 3.0, 4.7),
+    steer=choice("steer"),
+    total=choice("total"),
+    count_self=st.booleans(),
+)
+
+NAMED = ("edge", "falloff", "zones", "alignment_of", "cohesion_of", "acceleration", "blending", "integration", "noise_shape",
+         "space", "boundary", "avoidance")  # fmt: skip
+
+flocks = st.fixed_dictionaries(
+    {
+        **{name: choice(name) for name in NAMED},
+        **dict.fromkeys(("separation", "alignment", "cohesion"), rules),
+        "attraction_steer": choice("steer"),
+        "neighbours": st.sampled_from([0, 1, 2, 7, 32]),
+        "cruise_speed": number(0.0, 9.0),
+        "min_speed": number(0.0, 5.0),
+        "max_speed": number(5.0, 1e3, np.inf),
+        "max_acceleration": number(0.0, 50.0, np.inf),
+        "response_time": number(0.05, 2.0),
+        "max_turn_rate": number(0.01, 50.0, np.inf),
+        "max_climb": number(0.0, np.pi / 2),
+        "max_dive": number(0.0, np.pi / 2),
+        "drag": number(0.0, 5.0),
+        "attraction": number(0.0, 2.0),
+        "wander": number(0.0, 2.0),
+        "noise": number(0.0, 3.0),
+        "level_flight": number(0.0, 2.0),
+        "speed_control": number(0.0, 5.0),
+        "plane": st.booleans(),
+        "sources": st.integers(0, 3),
+        "feelers": number(0.0, 2.0),
+        "feeler_length": number(0.0, 5.0),
+        "space_size": st.sampled_from([(8.0, 12.0, 10.0), (40.0, 40.0, 40.0), (1.0, 2.0, 3.0)]),
+        "space_centre": st.sampled_from([(0.0, 0.0, 0.0), (1.5, -2.0, 0.5)]),
+        "min_height": st.sampled_from([-np.inf, -2.0]),
+        "look_ahead": number(0.0, 2.0),
+        "collision_decay": number(0.0, 1.0),
+        "clearance": number(0.0, 1.0),
+        "size_variation": number(0.0, 0.5),
+        "speed_variation": number(0.0, 0.5),
+        "weight_variation": number(0.0, 0.5),
+        "release_duration": st.sampled_from([0.0, 3.0]),
+        "smoothing": number(0.0, 0.3),
+        "banking": number(0.0, 1.0),
+        "seed": st.integers(0, 2**31 - 1),
+    }
+)
+
+
+@st.composite
+def scenes(draw):
+    """Effectors of each kind, none to two, over one step."""
+
+    def some(size):
+        count = draw(st.integers(0, 2))
+        return (
+            np.stack([draw(vectors(count, size))] * 2)
+            + draw(st.sampled_from([0.0, 0.2])) * np.array([0.0, 1.0])[:, None, None]
+        )
+
+    def numbers(like, *values):
+        return np.array(
+            draw(st.lists(st.sampled_from(values), min_size=like.shape[1], max_size=like.shape[1])) * 2, float
+        ).reshape(2, like.shape[1])
+
+    goals, hunters, balls, floors, boxes = (some(size) for size in (9.0, 4.0, 4.0, 9.0, 4.0))
+    normals = np.random.default_rng(draw(st.integers(0, 99))).normal(size=floors.shape[1:])
+    normals = np.stack([normals / np.linalg.norm(normals, axis=1, keepdims=True)] * 2)
+    tilt = np.array(draw(st.sampled_from([(0.0, 0.0, 1.0), (0.6, 0.0, 0.8)])))
+    return Effectors(
+        Attractors(goals, numbers(goals, 0, 1, -2), numbers(goals, 0, 5, np.inf), numbers(goals, 0, 3)),
+        replace(spheres(balls, 1.0), radius=numbers(balls, 0, 1, 3), strength=numbers(balls, 0, 1, 5)),
+        Predators(hunters, numbers(hunters, 0, 2, 9), numbers(hunters, 0, 3)),
+        Planes(floors, normals),
+        Boxes(boxes, np.broadcast_to(np.eye(3), (*boxes.shape[:2], 3, 3)), np.full(boxes.shape, 1.5)),
+        Path(draw(vectors(draw(st.sampled_from([0, 1, 2, 5])), 6.0)), 1.0, 4.0, draw(st.booleans())),
+        tilt,
+    )
+
+
+@cache
+def stepper(engine):
+    return load_engine(engine)[1].Stepper
+
+
+def states(count):
+    return st.builds(
+        lambda place, speed, seed, step: _state(count, place, speed, seed, step),
+        vectors(count, 1.0), vectors(count, 1.0), st.integers(0, 999), st.sampled_from([0, 1, 77, 100_000]),
+    )  # fmt: skip
+
+
+def _state(count, place, speed, seed, step):
+    rng = np.random.default_rng(seed)
+    turn = rng.normal(size=(count, 4))
+    turn /= np.linalg.norm(turn, axis=1, keepdims=True)
+    return State(place, speed, np.float32(turn).astype(float), np.zeros(count), step)
+
+
+@st.composite
+def cases(draw):
+    count = draw(st.sampled_from([0, 1, 2, 3, 20, 60]))
+    choices = draw(flocks)
+    if choices["acceleration"] == "CONSTANT" and np.isinf(choices["max_acceleration"]):
+        choices["max_acceleration"] = 20.0
+    settings = Settings(count=count, **choices)
+    state = draw(states(count))
+    if settings.plane:
+        flat = (1.0, 1.0, 0.0)
+        state = replace(state, position=state.position * flat, velocity=state.velocity * flat)
+    return settings, state, draw(scenes())
+
+
+def shaken(state, sign):
+    """The state with the last bits of its places and velocities changed, differently for each number."""
+
+    def change(array, salt):
+        signs = np.where(np.arange(array.size).reshape(array.shape) * 7 % (5 + salt) % 2 == 0, sign, -sign)
+        return array + SHAKE * np.abs(array).max(initial=0.0) * signs
+
+    flat = (1.0, 1.0, float((state.position[:, 2] != 0).any()))
+    return replace(state, position=change(state.position, 0) * flat, velocity=change(state.velocity, 2) * flat)
+
+
+def assert_engines_agree(settings, state, effectors, dt=1 / 24):
+    """One step of both, within what rounding may do."""
+    traits = Traits(settings)
+    theirs, *moved = (
+        stepper("REFERENCE")(settings, traits).step(start, effectors, dt)
+        for start in (state, shaken(state, 1), shaken(state, -1))
+    )
+    ours = stepper("NUMBA")(settings, traits, 1).step(state, effectors, dt)
+    assert ours.step == theirs.step
+    for part in PARTS:
+        mine, wanted = (np.asarray(getattr(flock, part), float) for flock in (ours, theirs))
+        assert mine.shape == wanted.shape and np.isfinite(wanted).all() and np.isfinite(mine).all(), part
+        if not wanted.size:
+            continue
+        unsure = max(np.abs(np.asarray(getattr(other, part), float) - wanted).max() for other in moved)
+        scale = np.abs(wanted).max() if part != "rotation" else 1.0
+        scale = max(scale, np.abs(getattr(state, part)).max(), 1e-6)
+        assert np.abs(mine - wanted).max() <= TOLERANCE * scale + 10 * unsure, part
+
+
+SLOW = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+    "print_blob": True,
+}
+
+
+@given(case=cases())
+@run(max_examples=250, derandomize=True, **SLOW)
+def test_one_step_is_the_references_for_any_settings_and_effectors(case):
+    assert_engines_agree(*case)
+
+
+@pytest.mark.long
+@given(case=cases())
+@run(max_examples=5000, **SLOW)
+def test_one_step_is_the_references_for_many_more(case):
+    assert_engines_agree(*case)
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in CHOICES for value in CHOICES[name]])
+def test_every_choice_is_flown_alike_by_both_engines(name, value):
+    """Each value of each choice on its own, with everything else as it is: none depends on a lucky draw."""
+    rng = np.random.default_rng(3)
+    base = {
+        "count": 60,
+        "noise": 0.1,
+        "sources": 2,
+        "feelers": 0.5,
+        "space_size": (8.0, 9.0, 10.0),
+        "max_turn_rate": 3.0,
+    }
+    if name in ("steer", "total"):
+        base |= {
+            rule: replace(getattr(Settings(), rule), **{name: value})
+            for rule in ("separation", "alignment", "cohesion")
+        }
+    elif name == "boundary":
+        base |= {"space": "BOX", name: value}
+    else:
+        base |= {name: value}
+    effectors = Effectors(spheres=spheres([[3.0, 3.0, 0.0]], [1.5])).at(0)
+    state = _state(60, rng.normal(size=(60, 3)) * 3, rng.normal(size=(60, 3)) * 5, 1, 40)
+    for edge in CHOICES["edge"]:
+        for neighbours in (0, 7):
+            settings = Settings(**{"edge": edge, "neighbours": neighbours} | base)
+            assert_engines_agree(settings, state, effectors)
