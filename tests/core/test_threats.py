@@ -121,6 +121,8 @@ def test_the_nearest_surface_pushes_along_its_normal(engine):
 
 @engines
 def test_feelers_of_no_length_touch_nothing_not_even_where_a_boid_sits_on_a_surface(engine):
-    settings = Settings(count=1, feelers=1.0, feeler_length=0.0, clearance=0.0, avoidance="SLIDE", **FREE | {"edge": "SMOOTH"})
+    settings = Settings(
+        count=1, feelers=1.0, feeler_length=0.0, clearance=0.0, avoidance="SLIDE", **FREE | {"edge": "SMOOTH"}
+    )
     floor = Effectors(planes=Planes(np.zeros((1, 1, 3)), np.array([[[0.0, 0.0, 1.0]]])))
     assert not accelerations(at([[0, 0, 0]], [[0, 1, 0]]), settings, floor, engine).any()
