@@ -91,7 +91,7 @@ def streak(frame):
 
 
 def glow(item, name, kind="INSTANCER"):
-    """A material that shines as strongly as that attribute is large."""
+    """A material that shines as strongly as that attribute is large. Returns its node tree."""
     material = bpy.data.materials.new("Glow")
     if material.node_tree is None:
         material.use_nodes = True
@@ -104,6 +104,7 @@ def glow(item, name, kind="INSTANCER"):
     tree.links.new(attribute.outputs["Fac"], emission.inputs["Strength"])
     tree.links.new(emission.outputs[0], output.inputs["Surface"])
     item.data.materials.append(material)
+    return tree
 
 
 def centres(folder):

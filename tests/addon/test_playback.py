@@ -630,7 +630,7 @@ def _usd_samples(text, name):
     }
 
 
-def test_alembic_gives_back_the_points_of_every_frame(flock, tmp_path):
+def test_alembic_gives_back_points_and_velocities_of_every_frame(flock, tmp_path):
     made, item, twin = exported(flock)
     path = str(tmp_path / "flock.abc")
     bpy.ops.wm.alembic_export(filepath=path, start=1, end=6, selected=True, as_background_job=False)
@@ -642,6 +642,8 @@ def test_alembic_gives_back_the_points_of_every_frame(flock, tmp_path):
         shown = geometry(back)
         seen = np.array([back.matrix_world @ vertex.co for vertex in shown.mesh.vertices])
         np.testing.assert_allclose(seen, made.position[frame - 1] + (1, 2, 3), atol=1e-4)
+        velocities = np.array([item.vector for item in shown.mesh.attributes["velocity"].data])
+        np.testing.assert_allclose(velocities, made.velocity[frame - 1], atol=1e-4)
 
 
 def test_make_instances_real_matches(flock):

@@ -80,18 +80,69 @@ def test_a_keyframed_offset_blurs_and_a_held_clip_does_not(flock, tmp_path):
     assert streak(30)[1] < 0.02  # two pixels, of sampling noise
 
 
-@pytest.mark.parametrize(("name", "value"), [("flock", 3.0), ("speed", 12.0), ("flap", 0.75)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("id", 1.0), ("flock", 3.0), ("speed", 13.0), ("bank", 0.5), ("flap", 0.75), ("random", None), ("part", 0.0)],
+)
 def test_shaders_read_the_attributes_of_instances(flock, tmp_path, name, value):
+    item = two_boids(flock, tmp_path)
+    glow(flock.compat.get_input(flock.nodes.find_modifier(item), "Creature"), name)
+    if value is None:
+        value = numbers(item, name)[1]
+        assert 0.0 < value < 1.0 and value != numbers(item, name)[0]
+    assert picture(1)[30, RIGHT, 0] == pytest.approx(value, rel=1e-3, abs=1e-6)
+
+
+LEFT, RIGHT = WIDTH // 4, 3 * WIDTH // 4
+
+
+def two_boids(flock, tmp_path):
+    """One at rest on the left of the picture; on the right one that flies at 13 lengths a second, banked by half a radian."""
     stage(tmp_path)
     bpy.context.scene.render.use_motion_blur = False
-    made = flock.clip.ClipArrays.zeros(1, 1)
-    made.velocity[..., 0], made.rotation[..., 0], made.flap[:] = 12.0, 1.0, 0.75
+    made = flock.clip.ClipArrays.zeros(1, 2)
+    made.position[0, :, 0], made.velocity[0, 1] = (-1.0, 1.0), (3.0, 4.0, 12.0)
+    made.rotation[0, 0, 0], made.rotation[0, 1] = 1.0, Quaternion((0.0, 1.0, 0.0), 0.5)
+    made.flap[:] = 0.25, 0.75
     item = show(flock, made)
-    body = cube(0.5)
-    glow(body, name)
-    flock.nodes.set_creature(item, body)
+    flock.nodes.set_creature(item, cube(0.5))
     set_input(flock, item, "Flock Index", 3)
-    assert picture(1)[30, WIDTH // 2, 0] == pytest.approx(value, rel=1e-3)
+    return item
+
+
+def numbers(item, name):
+    """An attribute of the instances that a flock shows."""
+    shown = item.evaluated_get(bpy.context.evaluated_depsgraph_get()).evaluated_geometry()
+    return [entry.value for entry in shown.instances_pointcloud().attributes[name].data]
+
+
+def test_a_shader_reads_the_velocity_as_a_vector(flock, tmp_path):
+    item = two_boids(flock, tmp_path)
+    tree = glow(flock.compat.get_input(flock.nodes.find_modifier(item), "Creature"), "velocity")
+    nodes = {node.bl_idname: node for node in tree.nodes}
+    tree.links.new(nodes["ShaderNodeAttribute"].outputs["Vector"], nodes["ShaderNodeEmission"].inputs["Color"])
+    tree.links.remove(nodes["ShaderNodeEmission"].inputs["Strength"].links[0])
+    nodes["ShaderNodeEmission"].inputs["Strength"].default_value = 1.0
+    np.testing.assert_allclose(picture(1)[30, RIGHT, :3], (3.0, 4.0, 12.0), rtol=1e-3)
+
+
+def test_the_manuals_example_gives_fast_birds_another_colour(flock, tmp_path):
+    """Attribute, Map Range, Color Ramp: from 4 lengths a second to 22, the middle is 13."""
+    item = two_boids(flock, tmp_path)
+    tree = glow(flock.compat.get_input(flock.nodes.find_modifier(item), "Creature"), "speed")
+    nodes = {node.bl_idname: node for node in tree.nodes}
+    between, ramp = tree.nodes.new("ShaderNodeMapRange"), tree.nodes.new("ShaderNodeValToRGB")
+    between.inputs["From Min"].default_value, between.inputs["From Max"].default_value = 4.0, 22.0
+    for element, colour in zip(ramp.color_ramp.elements, ((0.0, 0.0, 1.0, 1.0), (1.0, 0.5, 0.0, 1.0)), strict=True):
+        element.color = colour
+    tree.links.new(nodes["ShaderNodeAttribute"].outputs["Fac"], between.inputs["Value"])
+    tree.links.new(between.outputs["Result"], ramp.inputs["Fac"])
+    tree.links.new(ramp.outputs["Color"], nodes["ShaderNodeEmission"].inputs["Color"])
+    tree.links.remove(nodes["ShaderNodeEmission"].inputs["Strength"].links[0])
+    nodes["ShaderNodeEmission"].inputs["Strength"].default_value = 1.0
+    seen = picture(1)
+    np.testing.assert_allclose(seen[30, LEFT, :3], (0.0, 0.0, 1.0), atol=1e-3)
+    np.testing.assert_allclose(seen[30, RIGHT, :3], (0.5, 0.25, 0.5), atol=5e-3)
 
 
 def test_wings_far_apart_do_not_smear_into_each_other(flock, tmp_path):
