@@ -106,3 +106,108 @@ def test_undo_during_a_bake_does_not_harm_it(scene, flock_addon):
     undo()
     job.run()
     assert flock_addon.bake.is_baked(bpy.data.objects["Flock"])
+
+
+# -- every operator --------------------------------------------------------------------------------------------------
+
+
+def baked(flock_addon, tmp_path):
+    """A saved file with a flock whose clip lies in it."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.flock.new(count=6)
+    bpy.context.object.flock.pre_roll = 0.0
+    bpy.ops.flock.bake()
+    return bpy.context.object
+
+
+def leave_unfinished(flock_addon, flock):
+    """What a bake leaves that was ended by force."""
+    flock.flock.seed = 7
+    job = flock_addon.bake.Job(flock, bpy.context.scene)
+    while job._flight is None:
+        job.tick(0.0)
+    job._flight.join()
+    job.stop()
+    job._flight.close()
+
+
+def lengthen(flock_addon, flock):
+    bpy.context.scene.frame_end = 8
+
+
+def unchecked(flock_addon, flock):
+    clip = flock_addon.clip
+    clip.set_record(
+        flock.data, {name: value for name, value in clip.record(flock.data).items() if name not in clip.LATER}
+    )
+
+
+def to_sidecar(flock_addon, flock):
+    bpy.ops.flock.clip_to_sidecar()
+
+
+def other_mesh(flock_addon, flock):
+    flock.data = bpy.data.meshes.new("Cube")
+
+
+def other_seed(flock_addon, flock):
+    flock.flock.seed = 7
+
+
+def nothing(flock_addon, flock):
+    pass
+
+
+CASES = {
+    "new": (nothing, {}),
+    "bake": (other_seed, {}),
+    "resume": (leave_unfinished, {}),
+    "extend": (lengthen, {}),
+    "rebake": (other_seed, {"start": 3}),
+    "free": (nothing, {}),
+    "check_flight": (unchecked, {}),
+    "clip_to_sidecar": (nothing, {}),
+    "clip_to_file": (to_sidecar, {}),
+    "clip_reclaim": (other_mesh, {}),
+    "export_points": (nothing, {}),
+    "repulsor_add": (nothing, {}),
+    "repulsor_remove": (nothing, {}),
+}
+
+
+def everything(flock_addon):
+    """All that an operator may change: objects, what they show, what the clips know, where they lie."""
+    clip = flock_addon.clip
+    clips = sorted((item.name, str(clip.header(item.data)), clip.record(item.data)) for item in bpy.data.objects
+                   if clip.is_clip(item.data))  # fmt: skip
+    libraries = sorted(item.data.library.filepath for item in bpy.data.objects if item.data and item.data.library)
+    bpy.context.scene.frame_set(4)
+    return names(), clips, libraries, shown().tolist()
+
+
+def test_each_operator_that_changes_something_has_its_case(flock_addon):
+    found = {
+        kind.bl_idname.removeprefix("flock.")
+        for name in dir(bpy.types)
+        if name.startswith("FLOCK_OT_") and "UNDO" in getattr(kind := getattr(bpy.types, name), "bl_options", ())
+    }
+    assert {name.lower() for name in found} == set(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_undo_and_redo_of_each_operator(scene, flock_addon, tmp_path, name):
+    flock = baked(flock_addon, tmp_path)
+    prepare, arguments = CASES[name]
+    prepare(flock_addon, flock)
+    bpy.ops.ed.undo_push(message="Prepared")
+    before = everything(flock_addon)
+    do(getattr(bpy.ops.flock, name), **arguments)
+    after = everything(flock_addon)
+    assert after != before
+    undo()
+    assert everything(flock_addon) == before
+    redo()
+    assert everything(flock_addon) == after
+    assert not flock_addon.bake.running
+    bpy.context.view_layer.objects.active = bpy.data.objects["Flock"]
+    assert bpy.ops.flock.bake() == {"FINISHED"}
