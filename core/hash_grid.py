@@ -1,96 +1,370 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is near: boids sorted by the hash of their cell, so that memory follows their number and not the room they take."""
+"""Who is near: boids sorted by cell, found through a hash table, so that memory follows their number and not the room they take.
+
+Space is cut into cells, and these into bricks of 32 cells in a row along x. Boids are sorted twice: by the hash of their brick into
+buckets, then by brick and cell within each bucket. Boids of one cell stand in the order of their indices: the whole order is a function
+of the positions alone. A brick keeps a bit for each of its cells that is not empty, and where each of those ends.
+"""
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from .lanes import FAR, LANES, ZERO, F, bit_count, compiled, copy_lanes
 
-@numba.njit(nogil=True, cache=True)
-def bucket(x, y, z, mask):
-    """The hash of a cell (three primes after Teschner et al. 2003)."""
-    return ((x * 73856093) ^ (y * 19349663) ^ (z * 83492791)) & mask
+BRICK = 32
+"""Cells in a brick."""
+
+LOAD = 32
+"""Boids for each bucket of the hash table."""
+
+BITS = 21
+MIDDLE = 1 << (BITS - 1)
+LAST = (1 << BITS) - 1
+"""Cells are counted from 0 to LAST along each axis; who is further out shares the outermost, and is found by its distance all the same."""
+
+PADDING = 3 * LANES
+"""Room behind the boids in a window."""
+
+NOTHING = np.int64(-1)
 
 
-@numba.njit(nogil=True, cache=True)
-def wrapped(offset, period):
-    """The short way round; a period of 0 is open space."""
-    return offset - period * np.round(offset / period) if period > 0.0 else offset
+class Grid:
+    """The tables of one flock of `count` boids, reused for every step.
 
-
-@numba.njit(nogil=True, cache=True)
-def build(position, cell_size, box):
-    """Sorts boids (N, 3) into cells: their order by bucket, where each bucket starts, their cells (N, 3), and the cells' size (3,).
-
-    In a periodic box a whole number of cells, no smaller than asked for, makes up its period.
+    `order` int32 (N,): boids in the order of their cells; `packed` float32 (6 N and some more,): their
+    positions and aligned quantities, part by part.
     """
+
+    def __init__(self, count: int, ranges: int) -> None:
+        buckets = 1 << max(0, int(np.ceil(np.log2(max(1, count / LOAD)))))
+        self.bucket = np.empty(count, np.int32)
+        """Of each boid."""
+        self.following = np.empty((ranges, buckets), np.int32)
+        """Boids of each bucket within each range of boids; then where the next of them goes."""
+        self.start = np.zeros(buckets + 1, np.int32)
+        """Where each bucket starts."""
+        self.bricks = np.zeros(buckets, np.int32)
+        """How many bricks each bucket has."""
+        self.unsorted, self.order, self.place = (np.empty(count, np.int32) for _ in range(3))
+        self.brick_key = np.empty(count, np.int64)
+        """Those of a bucket begin where its boids do."""
+        self.brick_cells = np.empty(count, np.uint32)
+        """A bit for each cell that is not empty."""
+        self.brick_start, self.brick_first, self.cell_end = (np.empty(count, np.int32) for _ in range(3))
+        """Where the boids of each brick start, and its cells; where the boids of each cell that is not empty end."""
+        packed = np.empty((6, count + PADDING), np.float32)
+        packed[:, count:] = [[FAR]] * 3 + [[ZERO]] * 3
+        self.packed = packed.reshape(-1)
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """In the order in which the compiled functions take them apart."""
+        return (self.bucket, self.following, self.start, self.bricks, self.unsorted, self.order, self.place, self.brick_key,
+                self.brick_cells, self.brick_start, self.brick_first, self.cell_end, self.packed)  # fmt: skip
+
+
+@compiled(forceinline=True)
+def cell(coordinate, axis, frame):
+    """Number of the cell along one axis; in float64, so that no boid strays into a cell that is not its own.
+
+    `frame` float64 (3, 3): where the middle cells begin; 1 / the cells' sizes; and how many cells make up the period of a periodic box,
+    or 0.
+    """
+    place = (np.float64(coordinate) - frame[0, axis]) * frame[1, axis]
+    if frame[2, axis] > 0.0:
+        place -= np.floor(place / frame[2, axis]) * frame[2, axis]
+        return MIDDLE + min(np.int64(place), np.int64(frame[2, axis]) - 1)
+    place += MIDDLE
+    return np.int64(place) if 0.0 < place < LAST else (LAST if place >= LAST else 0)
+
+
+@compiled(forceinline=True)
+def cell_of(position, boid, frame):
+    """All three."""
+    return cell(position[boid, 0], 0, frame), cell(position[boid, 1], 1, frame), cell(position[boid, 2], 2, frame)
+
+
+@compiled(forceinline=True)
+def brick_key(x, y, z):
+    """The brick of a cell, as one number."""
+    return (((z << BITS) | y) << BITS | x) >> 5
+
+
+@compiled(forceinline=True)
+def bucket_of(key, buckets):
+    """A hash (Fibonacci hashing after a fold: Knuth, 6.4) to less than `buckets`, a power of two."""
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) >> np.uint64(7)) & (buckets - 1)
+
+
+@compiled()
+def middle_of(position, axis):
+    """The median of 31 boids: cells are counted from there, so that a flock far out, or with some who are lost, keeps its precision."""
     count = len(position)
-    size = np.empty(3)
-    number = np.zeros(3, np.int64)
-    for axis in range(3):
-        number[axis] = max(1, int(box[axis] / cell_size)) if box[axis] > 0.0 else 0
-        size[axis] = box[axis] / number[axis] if number[axis] else cell_size
-    mask = 1
-    while mask < 2 * count:
-        mask *= 2
-    mask -= 1
-    cells = np.empty((count, 3), np.int64)
-    table = np.zeros(mask + 2, np.int64)
-    for boid in range(count):
-        for axis in range(3):
-            # a boid that flew off beyond all bounds shares the outermost cell, and is found by its distance all the same
-            cell = np.int64(min(max(np.floor(position[boid, axis] / size[axis]), -4e15), 4e15))
-            cells[boid, axis] = cell % number[axis] if number[axis] else cell
-        table[bucket(cells[boid, 0], cells[boid, 1], cells[boid, 2], mask) + 1] += 1
-    for index in range(mask + 1):
-        table[index + 1] += table[index]
-    following = table[:-1].copy()
-    order = np.empty(count, np.int64)
-    for boid in range(count):
-        home = bucket(cells[boid, 0], cells[boid, 1], cells[boid, 2], mask)
-        order[following[home]] = boid
-        following[home] += 1
-    return order, table, cells, size
+    best = np.float64(0)
+    for one in range(31):
+        value, below, same = position[one * count // 31, axis], 0, 0
+        for other in range(31):
+            against = position[other * count // 31, axis]
+            below += against < value
+            same += against == value
+        if below <= 15 < below + same:
+            best = np.float64(value)
+    return best
 
 
-@numba.njit(nogil=True, cache=True)
-def within(boid, reach, position, box, order, table, cells, size, found):
-    """Writes the boids nearer than `reach` to `found`, int64 (N,), without the boid itself; how many there are."""
-    mask = len(table) - 2
-    count = 0
-    number = np.zeros(3, np.int64)
-    for axis in range(3):
-        number[axis] = np.int64(np.round(box[axis] / size[axis]))
-    for dz in _steps(number[2]):
-        for dy in _steps(number[1]):
-            for dx in _steps(number[0]):
-                x, y, z = cells[boid, 0] + dx, cells[boid, 1] + dy, cells[boid, 2] + dz
-                x = x % number[0] if number[0] else x
-                y = y % number[1] if number[1] else y
-                z = z % number[2] if number[2] else z
-                home = bucket(x, y, z, mask)
-                for place in range(table[home], table[home + 1]):
-                    other = order[place]
-                    # other cells share the bucket: only this one's boids are meant, and each once
-                    if other == boid or cells[other, 0] != x or cells[other, 1] != y or cells[other, 2] != z:
-                        continue
-                    square = 0.0
-                    for axis in range(3):
-                        offset = wrapped(position[other, axis] - position[boid, axis], box[axis])
-                        square += offset * offset
-                    if np.sqrt(square) < reach:
-                        found[count] = other
-                        count += 1
-    return count
+@compiled()
+def count_range(at, ranges, position, frame, arrays):
+    """Buckets of one of the `ranges` of the boids, and how many it has in each."""
+    bucket, following = arrays[0], arrays[1]
+    buckets = following.shape[1]
+    for index in range(buckets):
+        following[at, index] = 0
+    for boid in range(at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges):
+        x, y, z = cell_of(position, boid, frame)
+        home = bucket_of(brick_key(x, y, z), buckets)
+        bucket[boid] = home
+        following[at, home] += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled()
+def start_buckets(ranges, arrays):
+    """Where each bucket starts, and where in it each range puts its boids: the ranges one after the other, so that indices keep rising."""
+    following, start = arrays[1], arrays[2]
+    total = 0
+    for index in range(following.shape[1]):
+        start[index] = total
+        for at in range(ranges):
+            total, following[at, index] = total + following[at, index], total
+    start[following.shape[1]] = total
+
+
+@compiled()
+def place_range(at, ranges, arrays):
+    """Puts the boids of one range into their buckets."""
+    bucket, following, unsorted = arrays[0], arrays[1], arrays[4]
+    for boid in range(at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges):
+        home = bucket[boid]
+        unsorted[following[at, home]] = boid
+        following[at, home] += 1
+
+
+@compiled()
+def sort_bucket(home, position, aligned, frame, counts, arrays):
+    """Sorts one bucket by brick and cell. `counts` int64 (32,) is scratch; `aligned` float32 (N, 3) goes along with the positions."""
+    start, bricks, brick_start, brick_first, cells = arrays[2], arrays[3], arrays[9], arrays[10], arrays[8]
+    begin, end = np.int64(start[home]), np.int64(start[home + 1])
+    found = _name_bricks(begin, end, position, frame, arrays)
+    bricks[home] = found
+    following, first = begin, begin
+    for brick in range(begin, begin + found):
+        brick_start[brick], brick_first[brick] = following, first
+        following, cells[brick] = _sort_brick(brick - begin, begin, end, following, position, aligned, counts, arrays)
+        first += bit_count(np.int64(cells[brick]))
+
+
+@compiled(forceinline=True)
+def _name_bricks(begin, end, position, frame, arrays):
+    """Lists the different bricks of a bucket, and writes down the brick and the cell in it of each boid; how many bricks there are."""
+    unsorted, place, keys = arrays[4], arrays[6], arrays[7]
+    found, brick = 0, 0
+    for slot in range(begin, end):
+        boid = unsorted[slot]
+        x, y, z = cell_of(position, boid, frame)
+        key = brick_key(x, y, z)
+        if found == 0 or keys[begin + brick] != key:
+            brick = 0
+            while brick < found and keys[begin + brick] != key:
+                brick += 1
+            if brick == found:
+                keys[begin + brick] = key
+                found += 1
+        place[slot] = brick * BRICK + (x & (BRICK - 1))
+    return found
+
+
+@compiled(forceinline=True)
+def _sort_brick(brick, begin, end, following, position, aligned, counts, arrays):
+    """Counting sort of one brick's boids; where the next brick starts, and the bits of the cells that are not empty."""
+    unsorted, order, place, cell_end, packed = arrays[4], arrays[5], arrays[6], arrays[11], arrays[12]
+    first, width = np.int64(arrays[10][begin + brick]), len(packed) // 6
+    for index in range(BRICK):
+        counts[index] = 0
+    for slot in range(begin, end):
+        if place[slot] >> 5 == brick:
+            counts[place[slot] & (BRICK - 1)] += 1
+    cells = np.int64(0)
+    for index in range(BRICK):
+        size = counts[index]
+        counts[index] = following
+        following += size
+        if size:
+            cells |= np.int64(1) << index
+            cell_end[first] = following
+            first += 1
+    for slot in range(begin, end):
+        if place[slot] >> 5 == brick:
+            at = counts[place[slot] & (BRICK - 1)]
+            counts[place[slot] & (BRICK - 1)] += 1
+            boid = unsorted[slot]
+            order[at] = boid
+            for axis in range(3):
+                packed[axis * width + at] = position[boid, axis]
+                packed[(3 + axis) * width + at] = aligned[boid, axis]
+    return following, np.uint32(cells)
+
+
+@compiled()
+def find_brick(x, y, z, start, bricks, keys):
+    """Where in the tables the brick of a cell is, or -1: nobody there."""
+    if min(x, y, z) < 0 or max(x, y, z) > LAST:
+        return NOTHING
+    key = brick_key(x, y, z)
+    home = bucket_of(key, len(bricks))
+    begin = np.int64(start[home])
+    for brick in range(begin, begin + bricks[home]):
+        if keys[brick] == key:
+            return brick
+    return NOTHING
+
+
+@compiled(forceinline=True)
+def run(brick, low, high, cells, brick_start, brick_first, cell_end):
+    """Begin and end of the boids in the cells `low` to `high` of a brick."""
+    bits, first = np.int64(cells[brick]), np.int64(brick_first[brick])
+    before = first + bit_count(bits & ((np.int64(1) << low) - 1))
+    after = first + bit_count(bits & ((np.int64(2) << high) - 1))
+    begin = np.int64(cell_end[before - 1]) if before > first else np.int64(brick_start[brick])
+    return begin, np.int64(cell_end[after - 1]) if after > first else begin
+
+
+@compiled()
+def bricks_around(brick, around, start, bricks, keys):
+    """The bricks whose cells may touch a brick's, into `around` int64 (27,): x fastest, then y, then z."""
+    key = keys[brick] << 5
+    x, y, z = key & LAST, (key >> BITS) & LAST, key >> (2 * BITS)
+    for index in range(27):
+        around[index] = find_brick(
+            x + BRICK * (index % 3 - 1), y + index // 3 % 3 - 1, z + index // 9 - 1, start, bricks, keys
+        )
+
+
+@compiled()
+def runs_around(along, around, runs, cells, brick_start, brick_first, cell_end):
+    """The boids of the 27 cells around cell `along` of a brick, as runs: begin and end of each, into `runs` int64 (2 * 19,).
+
+    Returns how many runs, and how many boids, there are.
+    """
+    number, size = 0, 0
+    for row in range(9):
+        for side in range(1 if along > 0 else 0, 2 if along < BRICK - 1 else 3):
+            brick = around[3 * row + side]
+            low = max(along - 1 - BRICK * (side - 1), 0)
+            high = min(along + 1 - BRICK * (side - 1), BRICK - 1)
+            if brick >= 0 and low <= high:
+                begin, end = run(brick, low, high, cells, brick_start, brick_first, cell_end)
+                if end > begin:
+                    runs[2 * number], runs[2 * number + 1] = begin, end
+                    number += 1
+                    size += end - begin
+    return number, size
+
+
+@compiled(forceinline=True)
 def _steps(number):
-    """The cells to visit along one axis, each once, also where a periodic box is narrower than three."""
-    if number == 1:
-        return range(1)
-    if number == 2:
-        return range(2)
-    return range(-1, 2)
+    """The neighbouring cells to visit along one axis, each once, also where a periodic box is narrower than three."""
+    return (0, number) if number < 3 else (-1, 2)
+
+
+@compiled()
+def runs_in_period(key, along, frame, runs, start, bricks, keys, cells, brick_start, brick_first, cell_end):
+    """As `runs_around`, in a periodic box: cell by cell, the short way round."""
+    first = key << 5
+    x, y, z = (first & LAST) + along - MIDDLE, ((first >> BITS) & LAST) - MIDDLE, (first >> (2 * BITS)) - MIDDLE
+    nx, ny, nz = np.int64(frame[2, 0]), np.int64(frame[2, 1]), np.int64(frame[2, 2])
+    number, size = 0, 0
+    low_x, high_x = _steps(nx)
+    low_y, high_y = _steps(ny)
+    low_z, high_z = _steps(nz)
+    for dz in range(low_z, high_z):
+        for dy in range(low_y, high_y):
+            for dx in range(low_x, high_x):
+                place = MIDDLE + (x + dx) % nx
+                brick = find_brick(place, MIDDLE + (y + dy) % ny, MIDDLE + (z + dz) % nz, start, bricks, keys)
+                if brick >= 0:
+                    at = place & (BRICK - 1)
+                    begin, end = run(brick, at, at, cells, brick_start, brick_first, cell_end)
+                    if end > begin:
+                        runs[2 * number], runs[2 * number + 1] = begin, end
+                        number += 1
+                        size += end - begin
+    return number, size
+
+
+@compiled()
+def bring_near(window, size, x, y, z, frame):
+    """Moves those in the window to where they are nearest to a boid, by whole periods."""
+    width = len(window) // 6
+    for axis in range(3):
+        place = x if axis == 0 else y if axis == 1 else z
+        period = F(frame[2, axis] / frame[1, axis])
+        part = window[axis * width : axis * width + size]
+        for at in range(size):
+            part[at] -= period * np.round((part[at] - place) / period)
+
+
+@compiled()
+def fill(window, number, size, runs, packed):
+    """Copies runs of boids into the window, float32 (6 W,), W at least `size` and PADDING; each sixth of it is a part of `packed`.
+
+    Behind the last boid there is padding, far away and at rest, as wide as the lanes and more.
+    """
+    width, stride = len(window) // 6, len(packed) // 6
+    runs[2 * number], runs[2 * number + 1] = stride - PADDING, stride - LANES
+    at = 0
+    for index in range(number + 1):
+        begin, end = runs[2 * index], runs[2 * index + 1]
+        for block in range(begin, end, LANES):  # whole lanes: what is too much is written over by what follows
+            copy_lanes(window, at, packed, block)
+            copy_lanes(window, width + at, packed, stride + block)
+            copy_lanes(window, 2 * width + at, packed, 2 * stride + block)
+            copy_lanes(window, 3 * width + at, packed, 3 * stride + block)
+            copy_lanes(window, 4 * width + at, packed, 4 * stride + block)
+            copy_lanes(window, 5 * width + at, packed, 5 * stride + block)
+            at += LANES
+        at += end - begin - (end - begin + LANES - 1) // LANES * LANES
+
+
+@compiled()
+def place_of(slot, number, runs):
+    """Where in the window the boid at a place in the grid's order stands."""
+    at = 0
+    for index in range(number):
+        begin, end = runs[2 * index], runs[2 * index + 1]
+        if begin <= slot < end:
+            return at + slot - begin
+        at += end - begin
+    return at
+
+
+@compiled()
+def fill_names(names, number, runs, order):
+    """The indices of the boids in the window, into `names` int32 (W,)."""
+    at = 0
+    for index in range(number):
+        for slot in range(runs[2 * index], runs[2 * index + 1]):
+            names[at] = order[slot]
+            at += 1
+
+
+@compiled()
+def corner_of(key, along, frame):
+    """Where cell `along` of a brick begins, x, y and z."""
+    first = key << 5
+    x, y, z = (first & LAST) + along, (first >> BITS) & LAST, first >> (2 * BITS)
+    return (
+        F(frame[0, 0] + (x - MIDDLE) / frame[1, 0]),
+        F(frame[0, 1] + (y - MIDDLE) / frame[1, 1]),
+        F(frame[0, 2] + (z - MIDDLE) / frame[1, 2]),
+    )

@@ -1,329 +1,370 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The numba engine: the reference's step, with its pair sums found through a hash grid, compiled, on all cores."""
+"""The numba engine: the reference's step in compiled float32, on all cores.
+
+What is asked for most is compiled as a whole step. What is rare goes through the reference's own numpy code, with compiled pair sums:
+`covers` alone decides, and lists what is compiled, so that a setting it does not know is never ignored.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from typing import Any
 
 import numba
 import numpy as np
 
-from . import hash_grid, reference
+from . import avoidance, goals, hash_grid, kernel, motion, orientation, pairs, reference, swerve
 from .effectors import Effectors, attractor, spheres
-from .settings import RULES, Settings
+from .hash_grid import PADDING, Grid
+from .lanes import HUGE, LANES, F
+from .settings import FALLOFF_POWER, RULES, Settings
 from .state import State, Traits, spawn
 
 VERSION = numba.__version__
 
-CHUNK = 512
-"""Boids that a thread takes at a time."""
+WHOLE_STEP = frozenset((
+    # the flock, before and beside the step
+    "count", "seed", "body_length", "spacing", "spawn_shape", "spawn_proportions", "start", "initial_speed", "initial_speed_variation",
+    "release_duration", "size_variation", "speed_variation", "weight_variation", "pre_roll", "substeps",
+    # whom a boid heeds: the pair sums know it all
+    *RULES, "neighbours", "edge", "falloff", "zones", "alignment_of", "cohesion_of",
+    # how it steers
+    "acceleration", "blending", "integration", "cruise_speed", "response_time", "min_speed", "max_speed", "max_acceleration", "drag",
+    "attraction", "attraction_steer", "wander", "wander_rate", "level_flight", "speed_control", "plane",
+    # what it avoids, and how it turns its body
+    "avoidance", "look_ahead", "collision_decay", "clearance", "banking", "gravity", "roll_rate", "smoothing", "beat_rate",
+    # without effect while what they belong to is at its default
+    "noise_shape", "source_interval", "source_size", "boundary", "space_centre", "space_size", "feeler_length",
+))  # fmt: skip
+"""The settings that the compiled step reads, or need not read. All others have to be at their defaults for it to be taken."""
 
-PLAIN_CHUNK = 2048
-"""The same of the plain pair loop."""
+ACCELERATIONS = ("BOUNDED", "CONSTANT", "UNBOUNDED")
+"""Those that are compiled."""
 
-LANES = 8
-"""Windows are padded to a multiple of this."""
+DEFAULT = Settings()
 
-SUMS = 12
-"""For each rule three components and the sum of the weights."""
+SMALLEST = 1e-9
+"""A length below which there is none, in float32."""
 
-
-@numba.njit(nogil=True, cache=True)
-def _smoothstep(value):
-    value = min(max(value, 0.0), 1.0)
-    return value * value * (3.0 - 2.0 * value)
-
-
-@numba.njit(nogil=True, cache=True)
-def _edge_weight(distance, reach, smooth):
-    if not distance < reach:
-        return 0.0
-    if not smooth:
-        return 1.0
-    share = distance / reach
-    return (1.0 - share * share) ** 2
-
-
-@numba.njit(nogil=True, cache=True)
-def _view_weight(cosine, edge, smooth):
-    """`edge` is the cosine of half the view; below -1 it is a view all round."""
-    if edge < -1.0:
-        return 1.0
-    if smooth:
-        return _smoothstep((cosine - edge) / reference.VIEW_BAND)
-    return 1.0 if cosine > edge else 0.0
+ROOM = 1024
+"""Boids in a window, at first."""
 
 
-@numba.njit(nogil=True, cache=True)
-def _shell_weight(distance, inner, smooth):
-    if smooth:
-        return _smoothstep((distance - inner) / max(reference.SHELL_BAND * inner, 1e-30))
-    return 1.0
-
-
-@numba.njit(nogil=True, cache=True)
-def _rank(keys, indices, found, distance, boid, most):
-    """Insertion into the sorted list of the nearest, ties by index; its new length."""
-    if found == most and (distance, boid) >= (keys[most - 1], indices[most - 1]):
-        return found
-    place = min(found, most - 1)
-    while place > 0 and (distance, boid) < (keys[place - 1], indices[place - 1]):
-        keys[place], indices[place] = keys[place - 1], indices[place - 1]
-        place -= 1
-    keys[place], indices[place] = distance, boid
-    return min(found + 1, most)
-
-
-@numba.njit(nogil=True, cache=True)
-def gather_range(begin, end, grid, position, velocity, heading, aligned, rules, views, widest, box, falloff, neighbours, smooth,
-                 nearest_only, direction, out):  # fmt: skip
-    """Pair sums of the boids `order[begin:end]` into their rows of `out`, float64 (N, 12).
-
-    `rules` is float64 (3, 2), radius and inner radius; `views` float64 (3,), the cosines of half the fields of view;
-    `box` float64 (3,), the period of space or 0; `falloff` the power of the distance. Only boids within the largest radius can count.
-    """
-    order, table, cells, size = grid
-    reach = max(rules[0, 0], rules[1, 0], rules[2, 0])
-    candidates = np.empty(len(order), np.int64)
-    most = neighbours + 1 if neighbours else 1
-    keys, indices = np.empty(most), np.empty(most, np.int64)
-    for place in range(begin, end):
-        boid = order[place]
-        found = hash_grid.within(boid, reach, position, box, order, table, cells, size, candidates)
-        resting = velocity[boid, 0] == 0.0 and velocity[boid, 1] == 0.0 and velocity[boid, 2] == 0.0
-        ranked = 0
-        cut = np.inf
-        if neighbours:
-            for index in range(found):
-                other = candidates[index]
-                offset, distance, cosine = _look(boid, other, position, heading, box, resting)
-                if smooth or _view_weight(cosine, widest, False) > 0.0:
-                    ranked = _rank(keys, indices, ranked, distance, other, most)
-            if ranked > neighbours:
-                cut = keys[neighbours] if smooth else np.inf
-        best, best_index, best_away = np.inf, np.int64(-1), (0.0, 0.0, 0.0)
-        sums = out[boid]
-        # only those who count are weighed: the nearest, or all who were found
-        counting = indices if neighbours else candidates
-        for index in range(min(ranked, neighbours) if neighbours else found):
-            other = counting[index]
-            offset, distance, cosine = _look(boid, other, position, heading, box, resting)
-            inverse = 1.0 / distance if distance > 0.0 else 0.0
-            for rule in range(3):
-                if distance < rules[rule, 1]:
-                    continue
-                weight = _edge_weight(distance, min(rules[rule, 0], cut), smooth) * _view_weight(
-                    cosine, views[rule], smooth
-                )
-                if rules[rule, 1] > 0.0:
-                    weight *= _shell_weight(distance, rules[rule, 1], smooth)
-                if weight == 0.0:
-                    continue
-                if rule == 0:
-                    scale = -weight * inverse * (distance**falloff if distance > 0.0 else 0.0)
-                    away = (offset[0] * scale, offset[1] * scale, offset[2] * scale)
-                    if nearest_only:
-                        if (distance, other) < (best, best_index) or best_index < 0:
-                            best, best_index, best_away = distance, other, away
-                            sums[3] = weight
-                        continue
-                    sums[0] += away[0]
-                    sums[1] += away[1]
-                    sums[2] += away[2]
-                    sums[3] += weight
-                elif rule == 1:
-                    sums[4] += weight * aligned[other, 0]
-                    sums[5] += weight * aligned[other, 1]
-                    sums[6] += weight * aligned[other, 2]
-                    sums[7] += weight
-                else:
-                    scale = weight * (inverse if direction else 1.0)
-                    sums[8] += scale * offset[0]
-                    sums[9] += scale * offset[1]
-                    sums[10] += scale * offset[2]
-                    sums[11] += weight
-        if nearest_only:
-            sums[0], sums[1], sums[2] = best_away
-
-
-@numba.njit(nogil=True, cache=True)
-def _threshold(radius):
-    """The largest square whose root is below the radius: comparing squares then agrees with comparing distances to the last bit."""
-    square = radius * radius
-    while square > 0.0 and np.sqrt(square) >= radius:
-        square = np.nextafter(square, 0.0)
-    while np.sqrt(np.nextafter(square, np.inf)) < radius:
-        square = np.nextafter(square, np.inf)
-    return square if radius > 0.0 else -1.0
-
-
-@numba.njit(nogil=True, cache=True)
-def _fill(window, home, packed, table, cells):
-    """Copies the boids of the 27 cells around the cell at place `home` into the window, which may grow; it and their number."""
-    mask = len(table) - 2
-    size = 0
-    for dz in range(-1, 2):
-        for dy in range(-1, 2):
-            for dx in range(-1, 2):
-                x, y, z = cells[home, 0] + dx, cells[home, 1] + dy, cells[home, 2] + dz
-                bucket = hash_grid.bucket(x, y, z, mask)
-                begin, end = table[bucket], table[bucket + 1]
-                if size + end - begin + LANES > window.shape[1]:
-                    larger = np.empty((7, 2 * (size + end - begin + LANES)))
-                    larger[:, :size] = window[:, :size]
-                    window = larger
-                for place in range(begin, end):
-                    if cells[place, 0] == x and cells[place, 1] == y and cells[place, 2] == z:
-                        for part in range(6):
-                            window[part, size] = packed[place, part]
-                        window[6, size] = place
-                        size += 1
-    while size % LANES:  # padding too far away to count, so that all lanes are full
-        window[:3, size] = 1e18
-        window[3:, size] = -1.0
-        size += 1
-    return window, size
-
-
-@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"}, error_model="numpy")
-def _sum_window(place, own, x, y, z, u, v, w, places, near, middle, wide, constant, inverse_square, sums):
-    """One pass without branches over the window, self left out: the lanes' order depends on the window alone."""
-    px, py, pz = own[0], own[1], own[2]
-    sx = sy = sz = sn = ax = ay = az = an = cx = cy = cz = cn = 0.0
-    for j in range(len(x)):
-        dx, dy, dz = x[j] - px, y[j] - py, z[j] - pz
-        square = dx * dx + dy * dy + dz * dz
-        other = places[j] != place
-        separate = 1.0 if (square <= near) & other else 0.0
-        align = 1.0 if (square <= middle) & other else 0.0
-        cohere = 1.0 if (square <= wide) & other else 0.0
-        scale = separate * (constant + inverse_square / (square if square > 0.0 else 1.0))
-        sx -= scale * dx
-        sy -= scale * dy
-        sz -= scale * dz
-        sn += separate
-        ax += align * u[j]
-        ay += align * v[j]
-        az += align * w[j]
-        an += align
-        cx += cohere * dx
-        cy += cohere * dy
-        cz += cohere * dz
-        cn += cohere
-    sums[0], sums[1], sums[2], sums[3] = sx, sy, sz, sn
-    sums[4], sums[5], sums[6], sums[7] = ax, ay, az, an
-    sums[8], sums[9], sums[10], sums[11] = cx, cy, cz, cn
-
-
-@numba.njit(nogil=True, cache=True)
-def gather_plain_range(begin, end, order, table, cells, packed, radii, constant, inverse_square, out):
-    """As `gather_range` for hard, overlapping balls seen all round in open space, where all within the radius count.
-
-    `packed` is float64 (N, 6), position and aligned quantity, and `cells` int64 (N, 3), both in the grid's order; the neighbours of a cell
-    are copied once into a window that all its boids pass over. Separation falls off as constant + inverse_square / d², times the offset.
-    """
-    near, middle, wide = _threshold(radii[0]), _threshold(radii[1]), _threshold(radii[2])
-    window, size, last = np.empty((7, 1024)), 0, -1
-    for place in range(begin, end):
-        if (
-            last < 0
-            or cells[place, 0] != cells[last, 0]
-            or cells[place, 1] != cells[last, 1]
-            or cells[place, 2] != cells[last, 2]
-        ):
-            window, size = _fill(window, place, packed, table, cells)
-            last = place
-        _sum_window(place, packed[place], window[0, :size], window[1, :size], window[2, :size], window[3, :size], window[4, :size],
-                    window[5, :size], window[6, :size], near, middle, wide, constant, inverse_square, out[order[place]])  # fmt: skip
-
-
-@numba.njit(nogil=True, cache=True)
-def _look(boid, other, position, heading, box, resting):
-    """Offset, distance and cosine of the angle from the heading; a boid at rest sees all round."""
-    x = hash_grid.wrapped(position[other, 0] - position[boid, 0], box[0])
-    y = hash_grid.wrapped(position[other, 1] - position[boid, 1], box[1])
-    z = hash_grid.wrapped(position[other, 2] - position[boid, 2], box[2])
-    distance = np.sqrt(x * x + y * y + z * z)
-    cosine = 1.0
-    if distance > 0.0 and not resting:
-        cosine = (x * heading[boid, 0] + y * heading[boid, 1] + z * heading[boid, 2]) / distance
-    return (x, y, z), distance, cosine
+def covers(settings: Settings, effectors: Effectors) -> bool:
+    """Whether the compiled step knows all that is asked for."""
+    others = (entry.name for entry in fields(Settings) if entry.name not in WHOLE_STEP)
+    return (
+        all(getattr(settings, name) == getattr(DEFAULT, name) for name in others)
+        and settings.acceleration in ACCELERATIONS
+        and np.isfinite(settings.max_acceleration)
+        and not (effectors.predators.position.shape[1] or effectors.planes.point.shape[1])
+        and not (effectors.boxes.centre.shape[1] or len(effectors.path.points))
+    )
 
 
 class Stepper(reference.Stepper):
-    """The reference's step with compiled pair sums. The bits do not depend on the number of threads: each boid gathers by itself."""
+    """The reference's step, compiled. The bits do not depend on the number of threads: each boid gathers by itself."""
 
     def __init__(self, settings: Settings, traits: Traits, threads: int | None = None) -> None:
         super().__init__(settings, traits)
-        self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+        self._threads = threads or os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self._threads - 1) if self._threads > 1 else None
+        self._look, self._plain = look_of(settings), plain_of(settings)
+        self._workers = [Worker(settings.neighbours) for _ in range(self._threads)]
+        self._grid = Grid(0, self._threads)
+        self._varied = tuple(
+            np.ascontiguousarray(array, np.float32) for array in (traits.speed, traits.weight, traits.release)
+        )
+
+    def step(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None = None) -> State:
+        """As `reference.Stepper.step`, in float32."""
+        if not len(state) or not covers(self.settings, effectors):
+            return super().step(state, effectors, dt, wish)
+        state = state.stored()
+        position, velocity, rotation, flap = (np.empty_like(part) for part in parts_of(state))
+        flown = State(position, velocity, rotation, flap, state.step + 1)
+        touched = np.zeros(len(state), np.uint8)
+        self._run(state, Flight(self.settings, effectors, state.step, dt), wish, (*parts_of(flown), touched))
+        self._keep_out(np.flatnonzero(touched), state, flown, effectors, dt)
+        return flown
 
     def gather(self, state: State) -> reference.Sums:
         """As `reference.gather`."""
-        settings, count = self.settings, len(state)
-        rules = [getattr(settings, name) for name in RULES]
-        periodic = settings.space == "BOX" and settings.boundary == "PERIODIC"
-        box = np.array(settings.space_size if periodic else (0.0, 0.0, 0.0))
-        reaches = np.array(list(zip([rule.radius for rule in rules], reference.inner_radii(settings), strict=True)))
-        views = np.array([_view_edge(rule.field_of_view) for rule in rules])
-        heading = reference.unit(state.velocity)
-        aligned = heading if settings.alignment_of == "HEADING" else state.velocity
-        grid = hash_grid.build(state.position, max(float(reaches[:, 0].max()), 1e-6), box)
-        out = np.zeros((count, SUMS))
-        if _is_plain(settings, periodic):
-            self._gather_plain(grid, state.position, aligned, reaches[:, 0].copy(), out)
-            return self._sums(out)
-        power = reference.FALLOFF_POWER[settings.falloff]
-        choices: tuple[Any, ...] = (box, power, settings.neighbours, settings.edge == "SMOOTH",
-                                   settings.falloff == "NEAREST", settings.cohesion_of == "DIRECTION", out)  # fmt: skip
-        widest = _view_edge(reference.widest_view(settings))
-        jobs = [
-            self._pool.submit(gather_range, begin, min(begin + CHUNK, count), grid, state.position, state.velocity, heading, aligned,
-                              reaches, views, widest, *choices)
-            for begin in range(0, count, CHUNK)
-        ]  # fmt: skip
-        for job in jobs:
-            job.result()
-        return self._sums(out)
-
-    def _gather_plain(
-        self, grid: tuple, position: np.ndarray, aligned: np.ndarray, radii: np.ndarray, out: np.ndarray
-    ) -> None:
-        order, table, cells, _ = grid
-        packed = np.concatenate((position, aligned), axis=1)[order].astype(np.float64, copy=False)
-        constant, inverse_square = (1.0, 0.0) if self.settings.falloff == "CENTROID" else (0.0, 1.0)
-        shared = (order, table, cells[order], packed, radii, constant, inverse_square, out)
-        begins = range(0, len(order), PLAIN_CHUNK)
-        jobs = [self._pool.submit(gather_plain_range, at, min(at + PLAIN_CHUNK, len(order)), *shared) for at in begins]
-        for job in jobs:
-            job.result()
-
-    def _sums(self, out: np.ndarray) -> reference.Sums:
-        sums = reference.Sums(len(out))
+        sums = np.empty((len(state), 12), np.float32)
+        if len(state):
+            state = state.stored()
+            self._run(state, Flight(self.settings, Effectors().at(0), 0, 1.0), None, (*parts_of(state), NOBODY), sums)
+        found = reference.Sums(len(state))
         for index, name in enumerate(RULES):
-            sums.vector[name] = out[:, 4 * index : 4 * index + 3].copy()
-            sums.weight[name] = out[:, 4 * index + 3].copy()
-        return sums
+            found.vector[name] = sums[:, 4 * index : 4 * index + 3].astype(float)
+            found.weight[name] = sums[:, 4 * index + 3].astype(float)
+        return found
+
+    def _run(self, state: State, flight: Flight, wish, out: tuple, sums: np.ndarray | None = None) -> None:
+        """One flight of all compiled phases, into `out`: the parts of a state, and who has touched something; or into `sums`."""
+        count, settings = len(state), self.settings
+        if len(self._grid.order) != count:
+            self._grid = Grid(count, self._threads)
+        aligned = state.velocity
+        if settings.alignment_of == "HEADING":
+            aligned = np.ascontiguousarray(reference.unit(state.velocity), np.float32)
+        wishes = NO_WISH if wish is None else np.ascontiguousarray(wish, np.float32)
+        boids = (*parts_of(state), *self._varied, wishes)
+        plain = self._plain if sums is None else None
+        sums = NO_SUMS if sums is None else sums
+        reach = max(float(self._look["reach"]), 1e-6)
+        todo = np.ones(count, np.uint8)
+        size, left = reach, count
+        while left:
+            counters = np.zeros(kernel.COUNTERS, np.int64)
+            frame, grid = frame_of(state.position, size, settings), self._grid.arrays()
+            building = (counters, state.position, aligned, frame)
+            flying = (todo, grid, frame, boids, out, plain, self._look, settings.neighbours or None, int(size >= reach),
+                      flight.motion, flight.dodging, flight.spheres, flight.attractors, sums)  # fmt: skip
+            self._on_all(counters, building, flying)
+            left = left - int(counters[kernel.RESOLVED]) if settings.neighbours else 0
+            size = min(2 * size, reach)
+
+    def _on_all(self, *work: Any) -> None:
+        """Lets all threads work, this one among them."""
+        jobs = [self._pool.submit(worker.work, *work) for worker in self._workers[1:]] if self._pool else []
+        self._workers[0].work(*work)
+        for job in jobs:
+            job.result()
+
+    def _keep_out(self, boids: np.ndarray, before: State, flown: State, effectors: Effectors, dt: float) -> None:
+        """The guarantee, for those who may have touched something: as in `reference.Stepper.step`."""
+        if not len(boids):
+            return
+        position, velocity, rotation, flap = (part[boids].astype(float) for part in parts_of(before))
+        ended, flying = avoidance.resolve(
+            position, flown.position[boids], flown.velocity[boids], effectors, self.settings, dt
+        )
+        acceleration = (flying - velocity) / dt
+        flown.position[boids], flown.velocity[boids] = ended, flying
+        flown.rotation[boids] = orientation.turn(rotation, flying, acceleration, effectors.up, self.settings, dt)
+        flown.flap[boids] = flap + orientation.beat(flying, acceleration, effectors.up, self.settings) * dt
 
 
-def _is_plain(settings: Settings, periodic: bool) -> bool:
-    """Whether the pair loop without branches serves these settings."""
+NOBODY = np.zeros(0, np.uint8)
+NO_WISH = np.zeros((0, 3), np.float32)
+NO_SUMS = np.zeros((0, 12), np.float32)
+
+
+class Worker:
+    """What one thread writes to on the way."""
+
+    def __init__(self, neighbours: int) -> None:
+        self.pending = np.full(1, -1, np.int64)
+        """The chunk that it was about to fly, when the window proved too small."""
+        self.counts = np.zeros(hash_grid.BRICK, np.int64)
+        self._kept = (
+            np.zeros(pairs.MOST + LANES, np.int32), np.zeros(pairs.MOST + LANES, np.float32),
+            np.zeros(neighbours * pairs.SLOT, np.float32), np.zeros(motion.CHUNK, np.int32),
+            np.zeros(motion.ROWS * motion.CHUNK, np.float32), np.zeros(64, np.int64), np.zeros(27, np.int64),
+        )  # fmt: skip
+        self.grow(ROOM)
+
+    def work(self, counters: np.ndarray, building: tuple, flying: tuple) -> None:
+        """Builds the grid and flies, together with the other threads."""
+        phase = 0
+        while phase < kernel.PHASES:
+            phase = kernel.build(phase, *building, self.counts, flying[1])
+            if phase < kernel.PHASES:
+                time.sleep(0)  # another thread is not done, and may wait for this one's core
+        while needed := kernel.fly(counters, self.pending, flying[0], self.scratch, *flying[1:]):
+            self.grow(needed)
+
+    def grow(self, room: int) -> None:
+        """A window for twice as many."""
+        room = 2 * room + PADDING
+        window, names = np.empty(6 * room, np.float32), np.empty(room, np.int32)
+        squares, keys, found = np.empty(room, np.float32), np.empty(room, np.float32), np.empty(room, np.int32)
+        self.scratch = (window, names, squares, keys, found, *self._kept)
+
+
+def parts_of(state: State) -> tuple[np.ndarray, ...]:
+    return state.position, state.velocity, state.rotation, state.flap
+
+
+def is_periodic(settings: Settings) -> bool:
+    return settings.space == "BOX" and settings.boundary == "PERIODIC"
+
+
+def frame_of(position: np.ndarray, size: float, settings: Settings) -> np.ndarray:
+    """Cells a little larger than asked for, so that rounding cannot set two neighbours two cells apart: see `hash_grid.cell`.
+
+    In a periodic box a whole number of cells makes up its period.
+    """
+    size *= 1 + 1e-5
+    frame = np.zeros((3, 3))
+    if is_periodic(settings):
+        period = np.array(settings.space_size)
+        frame[2] = np.maximum(1, np.floor(period / size))
+        frame[1] = frame[2] / period
+        return frame
+    # half a brick to the side, so that a flock of no more than a brick's length lies in one
+    aside = (hash_grid.BRICK / 2 * size, 0.0, 0.0)
+    frame[0] = [hash_grid.middle_of(position, axis) - aside[axis] for axis in range(3)]
+    frame[1] = 1 / size
+    return frame
+
+
+def below(radius: float) -> np.float32:
+    """The largest float32 square of a distance below the radius; -1 for no radius: nobody is nearer."""
+    if radius <= 0:
+        return F(-1)
+    square = F(radius * radius)
+    while float(square) >= radius * radius:
+        square = np.nextafter(square, F(0))
+    return square
+
+
+def plain_of(settings: Settings) -> tuple[np.float32, ...] | None:
+    """What the plain pair loop needs, None where it won't do: squares of the radii; separation's factors of the offset over 1, 1 / d²."""
     rules = [getattr(settings, name) for name in RULES]
-    return (
+    if not (
         settings.edge == "HARD"
         and settings.zones == "OVERLAPPING"
         and settings.neighbours == 0
         and settings.falloff in ("INVERSE", "CENTROID")
         and settings.cohesion_of == "OFFSET"
-        and not periodic
+        and not is_periodic(settings)
+        and not settings.alignment.count_self
         and all(rule.inner_radius == 0 and rule.field_of_view >= 2 * np.pi for rule in rules)
-    )
+        and not any(rule.steer == "RAW" and rule.total == "MEAN" for rule in rules[1:])
+    ):
+        return None
+    factors = (F(1), F(0)) if settings.falloff == "CENTROID" else (F(0), F(1))
+    return (*(below(rule.radius) for rule in rules), *factors)
 
 
-def _view_edge(field_of_view: float) -> float:
+def look_of(settings: Settings) -> Any:
+    """`pairs.LOOK` of the settings."""
+    look = np.zeros(1, pairs.LOOK)
+    smooth = settings.edge == "SMOOTH"
+    rules = [getattr(settings, name) for name in RULES]
+    inner = reference.inner_radii(settings)
+    look["reach"] = max(rule.radius for rule in rules)
+    look["radius"] = [rule.radius * rule.radius for rule in rules]
+    look["fade"] = [1 / rule.radius**2 if smooth and rule.radius > SMALLEST else 0 for rule in rules]
+    look["inner"] = [0 if smooth else radius * radius for radius in inner]
+    look["shell"] = [1 / (reference.SHELL_BAND * radius) if smooth and radius > SMALLEST else 0 for radius in inner]
+    look["shell_start"] = [1 / reference.SHELL_BAND if smooth and radius > SMALLEST else -1 for radius in inner]
+    look["sight"] = [view_edge(rule.field_of_view) for rule in rules]
+    look["widest"] = view_edge(reference.widest_view(settings))
+    look["slope"] = 1 / reference.VIEW_BAND if smooth else HUGE
+    look["smooth"] = smooth
+    look["falloff"][0, 1 - FALLOFF_POWER[settings.falloff]] = 1
+    look["only"] = settings.falloff == "NEAREST"
+    look["direction"] = settings.cohesion_of == "DIRECTION"
+    look["offset"] = settings.cohesion_of != "DIRECTION"
+    return look[0]
+
+
+def view_edge(field_of_view: float) -> float:
+    """The cosine of half the view; below -1 it is a view all round."""
     return -2.0 if field_of_view >= 2 * np.pi else float(np.cos(field_of_view / 2))
+
+
+class Flight:
+    """The numbers of one step: records as the compiled functions take them."""
+
+    def __init__(self, settings: Settings, effectors: Effectors, step: int, dt: float) -> None:
+        self.motion = self._motion(settings, effectors, step, dt)
+        self.attractors = self._attractors(settings, effectors)
+        self.spheres, self.dodging = self._spheres(settings, effectors, dt)
+
+    @staticmethod
+    def _motion(settings: Settings, effectors: Effectors, step: int, dt: float) -> Any:
+        made = np.zeros(1, motion.MOTION)
+        rules = [getattr(settings, name) for name in RULES]
+        push, unit = goals.full_push(settings), reference.speed_unit(settings)
+        time = step * dt * settings.wander_rate
+        share = time - np.floor(time)
+        total = sum(rule.weight for rule in rules)
+        sure = {
+            "separation": settings.separation.radius ** -FALLOFF_POWER[settings.falloff]
+            if settings.separation.radius > SMALLEST
+            else HUGE,
+            "alignment": HUGE,
+            "cohesion": 1 / (reference.OFF_CENTRE * settings.cohesion.radius)
+            if settings.cohesion.radius > SMALLEST
+            else HUGE,
+        }
+        if settings.cohesion_of == "DIRECTION" and settings.cohesion.radius:
+            sure["cohesion"] = 1
+        smoothing = settings.smoothing
+        values = {
+            "max_acceleration": settings.max_acceleration, "cruise_speed": settings.cruise_speed, "min_speed": settings.min_speed,
+            "max_speed": settings.max_speed, "response": 1 / settings.response_time, "drag": settings.drag,
+            "attraction": settings.attraction, "wander": settings.wander * push, "wander_blend": share * share * (3 - 2 * share),
+            "level": settings.level_flight / unit, "speed_control": settings.speed_control / unit, "dt": dt, "time": step * dt,
+            "kept": np.exp(-dt / smoothing) if smoothing > 0 else 0, "roll_share": 1 - np.exp(-dt / orientation.ROLL_TIME),
+            "turn": orientation.turn_limit(settings) * dt if smoothing > 0 else np.inf, "roll": settings.roll_rate * dt,
+            "bank": settings.banking / settings.gravity, "beat_rate": settings.beat_rate,
+            "effort": 1 / settings.max_acceleration if settings.max_acceleration > 0 else 0,
+            "average": 1 / total if settings.blending == "AVERAGE" and total > 0 else 1,
+            "weight": [rule.weight for rule in rules], "sure": [sure[name] for name in RULES],
+            "up": effectors.up, "mean": [rule.total == "MEAN" and name != "separation" for name, rule in zip(RULES, rules, strict=True)],
+            "steer": [motion.STEER[rule.steer] for rule in rules], "attraction_steer": motion.STEER[settings.attraction_steer],
+            "heading": settings.alignment_of == "HEADING", "priority": settings.zones == "PRIORITY",
+            "smooth": settings.edge == "SMOOTH", "counts_self": settings.alignment.count_self,
+            "prioritised": settings.blending == "PRIORITISED", "constant": settings.acceleration == "CONSTANT",
+            "bounded": settings.acceleration == "BOUNDED", "controlled": settings.speed_control > 0,
+            "position_first": settings.integration == "POSITION_FIRST", "plane": settings.plane,
+            "seed": np.int64(settings.seed).view(np.uint64), "knot": int(np.floor(time)),
+        }  # fmt: skip
+        for name, value in values.items():
+            made[name] = np.minimum(value, HUGE) if made[name].dtype == np.float32 else value
+        if plain_of(settings) is not None:
+            made["mean"] = 0  # directions alone count there, and the weights are not summed
+        return made[0]
+
+    @staticmethod
+    def _attractors(settings: Settings, effectors: Effectors) -> np.ndarray:
+        group = effectors.attractors
+        made = np.zeros(group.position.shape[1], motion.ATTRACTOR)
+        radius, arrival = group.radius[1], group.arrival[1]
+        made["place"], made["weight"] = group.position[1], group.weight[1]
+        made["radius"] = np.minimum(radius, HUGE)
+        smooth = settings.edge == "SMOOTH"
+        made["fade"] = [1 / one**2 if smooth and SMALLEST < one < np.inf else 0 for one in radius]
+        made["arrival"] = [1 / one if one > SMALLEST else HUGE for one in arrival]
+        return made
+
+    @staticmethod
+    def _spheres(settings: Settings, effectors: Effectors, dt: float) -> tuple[np.ndarray, Any]:
+        found = [one for one in avoidance.obstacles(effectors, settings, dt) if isinstance(one, avoidance.Sphere)]
+        steers = settings.avoidance == "STEER_AROUND" and settings.look_ahead > 0
+        ahead = max(settings.look_ahead if steers else 0.0, dt * (settings.substeps + 1))
+        made = np.zeros(len(found), swerve.SPHERE)
+        for sphere, one in zip(made, found, strict=True):
+            (first, last), (begin, end) = one.centre, one.radius
+            moved = float(np.linalg.norm(last - first))
+            sphere["first"], sphere["last"], sphere["moves"] = first, last, (last - first) / dt
+            sphere["radius"], sphere["last_radius"], sphere["growth"], sphere["strength"] = (
+                begin,
+                end,
+                (end - begin) / dt,
+                one.strength,
+            )
+            sphere["reach"] = one.bounds()[1] + moved / dt * ahead
+        dodging = np.zeros(1, swerve.SWERVE)
+        dodging["ahead"], dodging["look_ahead"], dodging["dt"], dodging["frame"] = (
+            ahead,
+            settings.look_ahead,
+            dt,
+            dt * settings.substeps,
+        )
+        dodging["room"], dodging["clearance"] = settings.clearance + settings.body_length, settings.clearance
+        dodging["most"], dodging["rounding"] = settings.max_acceleration, 16 * avoidance.ROUNDING
+        dodging["steers"], dodging["brakes"] = steers, settings.avoidance != "REFLECT"
+        return made, dodging[0]
 
 
 def warm_up() -> None:

@@ -1,0 +1,260 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compiled pair loops: what one boid gathers from the boids in its window, in float32 lanes.
+
+There are three: the plain one (hard balls, seen all round, directions alone), the general one (everything else), and the nearest, which
+looks for the k nearest first and leaves the weighing to a loop over many boids. Only what a pair has to know is decided here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .lanes import FAR, LANES, ONE, THREE, TINY, TWO, ZERO, bit_count, bits_within, compiled, inverse_length, lowest_bit
+from .motion import CHUNK, CUT, SUMS, VELOCITY
+
+LOOK = np.dtype(
+    [(name, np.float32, 3) for name in ("radius", "fade", "inner", "shell", "shell_start", "sight")]
+    + [(name, np.float32) for name in ("slope", "smooth", "widest", "reach", "only", "offset", "direction")]
+    + [("falloff", np.float32, 4)]
+)
+"""What the weights depend on, for each of the three rules: the square of the radius, and 1 / radius² where the edge is smooth, else 0; the
+square of the inner radius where that edge is hard, else how a neighbour fades in, over distance · shell - shell_start; the cosine of half
+the view. For all: how steeply one fades in over the cosine; 1 for smooth edges; the widest view's cosine; the largest radius; separation's
+factors of the offset over 1, 1 / d, 1 / d² and 1 / d³, and 1 if only the nearest counts; cohesion's over 1 and 1 / d."""
+
+MOST = 64
+"""Candidates that are ranked by counting; more are sorted in."""
+
+
+@compiled()
+def gather_plain(window, x, y, z, near, middle, wide, constant, inverse_square):
+    """The nine components, without the weights' sums: for what goes on with directions alone. Radii are squares.
+
+    One pass without branches; its bits depend on the window alone. Separation is the offset times constant + inverse_square / d².
+    """
+    ax = ay = az = bx = by = bz = cx = cy = cz = ZERO
+    xs, ys, zs, us, vs, ws = window
+    for at in range(len(xs)):
+        dx, dy, dz = xs[at] - x, ys[at] - y, zs[at] - z
+        u, v, w = us[at], vs[at], ws[at]
+        square = dx * dx + dy * dy + dz * dz
+        separate = ONE if square <= near else ZERO
+        align = ONE if square <= middle else ZERO
+        cohere = ONE if square <= wide else ZERO
+        scale = separate * (constant + inverse_square / max(square, TINY))
+        ax -= scale * dx
+        ay -= scale * dy
+        az -= scale * dz
+        bx += align * u
+        by += align * v
+        bz += align * w
+        cx += cohere * dx
+        cy += cohere * dy
+        cz += cohere * dz
+    return ax, ay, az, bx, by, bz, cx, cy, cz
+
+
+@compiled(forceinline=True)
+def eased(share):
+    """Smoothstep: 0 below 0, 1 above 1."""
+    share = min(max(share, ZERO), ONE)
+    return share * share * (THREE - TWO * share)
+
+
+@compiled(forceinline=True)
+def weight(square, distance, cosine, rule, slope):
+    """Of one neighbour for one rule, given as the six numbers of LOOK."""
+    radius, fade, inner, shell, shell_start, view = rule
+    within = ONE if (square < radius) & (square >= inner) else ZERO
+    share = ONE - min(square * fade, ONE)
+    return within * share * share * eased(distance * shell - shell_start) * eased((cosine - view) * slope)
+
+
+@compiled(forceinline=True)
+def rule_of(look, index):
+    return (
+        look.radius[index],
+        look.fade[index],
+        look.inner[index],
+        look.shell[index],
+        look.shell_start[index],
+        look.sight[index],
+    )
+
+
+@compiled(forceinline=True)
+def seen_from(square, dx, dy, dz, heading, all_round):
+    """1 / distance, and the cosine of the angle from the heading: 1 for who is in the same place, and for all when the boid rests."""
+    inverse = ONE / np.sqrt(max(square, TINY))
+    cosine = (dx * heading[0] + dy * heading[1] + dz * heading[2]) * inverse
+    return inverse, ONE if square <= ZERO else cosine + all_round
+
+
+@compiled()
+def gather_all(window, x, y, z, heading, all_round, look):
+    """The twelve sums in any settings, over all in the window. `all_round` is 1 for a boid at rest, whose heading is zero, else 0."""
+    near, middle, wide = rule_of(look, 0), rule_of(look, 1), rule_of(look, 2)
+    c0, c1, c2, c3 = look.falloff[0], look.falloff[1], look.falloff[2], look.falloff[3]
+    slope, offset, direction = look.slope, look.offset, look.direction
+    ax = ay = az = an = bx = by = bz = bn = cx = cy = cz = cn = ZERO
+    xs, ys, zs, us, vs, ws = window
+    for at in range(len(xs)):
+        dx, dy, dz = xs[at] - x, ys[at] - y, zs[at] - z
+        u, v, w = us[at], vs[at], ws[at]
+        square = dx * dx + dy * dy + dz * dz
+        inverse, cosine = seen_from(square, dx, dy, dz, heading, all_round)
+        separate = weight(square, square * inverse, cosine, near, slope)
+        align = weight(square, square * inverse, cosine, middle, slope)
+        cohere = weight(square, square * inverse, cosine, wide, slope)
+        scale = separate * (c0 + inverse * (c1 + inverse * (c2 + inverse * c3)))
+        ax -= scale * dx
+        ay -= scale * dy
+        az -= scale * dz
+        an += separate
+        bx += align * u
+        by += align * v
+        bz += align * w
+        bn += align
+        scale = cohere * (offset + direction * inverse)
+        cx += scale * dx
+        cy += scale * dy
+        cz += scale * dz
+        cn += cohere
+    return ax, ay, az, an, bx, by, bz, bn, cx, cy, cz, cn
+
+
+@compiled()
+def nearest_intruder(window, names, x, y, z, heading, all_round, look):
+    """Separation's vector and weight from the nearest alone that counts, ties by index. `names` int32 (W,): the boids' indices."""
+    xs, ys, zs, _, _, _ = window
+    best, name, ax, ay, az, an = FAR * FAR, np.int32(0), ZERO, ZERO, ZERO, ZERO
+    for at in range(len(xs)):
+        dx, dy, dz = xs[at] - x, ys[at] - y, zs[at] - z
+        square = dx * dx + dy * dy + dz * dz
+        if square < best or (square == best and names[at] < name):
+            inverse, cosine = seen_from(square, dx, dy, dz, heading, all_round)
+            counts = weight(square, square * inverse, cosine, rule_of(look, 0), look.slope)
+            if counts > ZERO:
+                best, name, an = square, names[at], counts
+                ax, ay, az = -counts * inverse * dx, -counts * inverse * dy, -counts * inverse * dz
+    return ax, ay, az, an
+
+
+# the k nearest
+
+
+@compiled()
+def measure(window, x, y, z, squares):
+    """Squares of the distances of all in the window into `squares` float32 (W,)."""
+    xs, ys, zs, _, _, _ = window
+    for at in range(len(xs)):
+        dx, dy, dz = xs[at] - x, ys[at] - y, zs[at] - z
+        squares[at] = dx * dx + dy * dy + dz * dz
+
+
+@compiled()
+def hide(window, x, y, z, heading, all_round, edge, squares):
+    """Moves those who are not seen out of reach: at a hard edge they take nobody's place among the nearest."""
+    xs, ys, zs, _, _, _ = window
+    for at in range(len(xs)):
+        square = squares[at]
+        _, cosine = seen_from(square, xs[at] - x, ys[at] - y, zs[at] - z, heading, all_round)
+        squares[at] = square if cosine > edge else FAR * FAR
+
+
+@compiled()
+def pick(size, limit, squares, keys, found):
+    """Those within `limit`, their squares into `keys` and their places in the window into `found`; how many."""
+    number = 0
+    for block in range(0, size, LANES):
+        bits = bits_within(squares, block, limit)
+        while bits:
+            at = block + lowest_bit(bits)
+            keys[number] = squares[at]
+            found[number] = at
+            number += 1
+            bits &= bits - 1
+    return number
+
+
+@compiled()
+def rank(number, most, names, keys, found, chosen, chosen_keys):
+    """The `most` nearest of those found, by distance, ties by index, into `chosen` and `chosen_keys` (MOST and more,).
+
+    By counting for each how many are no further, which has no branches; where two are equally far, or very many were found, by insertion.
+    """
+    if number <= MOST:
+        for index in range(number, number + LANES):
+            keys[index] = FAR * FAR
+        used = np.int64(0)
+        for index in range(number):
+            place = np.int64(-1)
+            for block in range(0, number, LANES):
+                place += bit_count(bits_within(keys, block, keys[index]))
+            chosen[place], chosen_keys[place] = found[index], keys[index]
+            used |= np.int64(1) << place
+        if bit_count(used) == number:
+            return
+    for index in range(number):
+        key, at = keys[index], found[index]
+        into = min(index, most)
+        while into > 0 and (
+            key < chosen_keys[into - 1] or (key == chosen_keys[into - 1] and names[at] < names[chosen[into - 1]])
+        ):
+            chosen_keys[into], chosen[into] = chosen_keys[into - 1], chosen[into - 1]
+            into -= 1
+        if into < most:
+            chosen_keys[into], chosen[into] = key, at
+
+
+SLOT = 6 * CHUNK
+"""Numbers for one of the nearest of each boid of a chunk: offset and aligned quantity."""
+
+
+@compiled()
+def weigh_nearest(rows, lanes, slots, number, look):
+    """The twelve sums from the `number` nearest, who lie in `slots` float32 (number * SLOT,), for all boids of a chunk at once."""
+    near, middle, wide = rule_of(look, 0), rule_of(look, 1), rule_of(look, 2)
+    c0, c1, c2, c3 = look.falloff[0], look.falloff[1], look.falloff[2], look.falloff[3]
+    slope, smooth, only, offset, direction = look.slope, look.smooth, look.only, look.offset, look.direction
+    for index in range(SUMS, SUMS + 12 * CHUNK):
+        rows[index] = ZERO
+    for place in range(number):
+        slot = slots[place * SLOT : (place + 1) * SLOT]
+        for lane in range(lanes):
+            u, v, w = rows[VELOCITY + lane], rows[VELOCITY + CHUNK + lane], rows[VELOCITY + 2 * CHUNK + lane]
+            dx, dy, dz = slot[lane], slot[CHUNK + lane], slot[2 * CHUNK + lane]
+            a, b, c = slot[3 * CHUNK + lane], slot[4 * CHUNK + lane], slot[5 * CHUNK + lane]
+            square = dx * dx + dy * dy + dz * dz
+            scale = inverse_length(u, v, w)
+            all_round = ONE if u * u + v * v + w * w <= ZERO else ZERO
+            inverse, cosine = seen_from(square, dx, dy, dz, (u * scale, v * scale, w * scale), all_round)
+            distance = square * inverse
+            cut = rows[CUT + lane]
+            fade = smooth / max(cut, TINY)
+            separate = weight(square, distance, cosine, faded(near, cut, fade), slope)
+            align = weight(square, distance, cosine, faded(middle, cut, fade), slope)
+            cohere = weight(square, distance, cosine, faded(wide, cut, fade), slope)
+            taken = only if rows[SUMS + 3 * CHUNK + lane] > ZERO else ZERO
+            separate = separate * (ONE - taken)
+            scale = separate * (c0 + inverse * (c1 + inverse * (c2 + inverse * c3)))
+            rows[SUMS + lane] -= scale * dx
+            rows[SUMS + CHUNK + lane] -= scale * dy
+            rows[SUMS + 2 * CHUNK + lane] -= scale * dz
+            rows[SUMS + 3 * CHUNK + lane] += separate
+            rows[SUMS + 4 * CHUNK + lane] += align * a
+            rows[SUMS + 5 * CHUNK + lane] += align * b
+            rows[SUMS + 6 * CHUNK + lane] += align * c
+            rows[SUMS + 7 * CHUNK + lane] += align
+            scale = cohere * (offset + direction * inverse)
+            rows[SUMS + 8 * CHUNK + lane] += scale * dx
+            rows[SUMS + 9 * CHUNK + lane] += scale * dy
+            rows[SUMS + 10 * CHUNK + lane] += scale * dz
+            rows[SUMS + 11 * CHUNK + lane] += cohere
+
+
+@compiled(forceinline=True)
+def faded(rule, cut, fade):
+    """The rule, with its radius and where it fades out no further than the next of the nearest."""
+    return min(rule[0], cut), max(rule[1], fade), rule[2], rule[3], rule[4], rule[5]

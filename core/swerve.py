@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compiled avoidance of spheres: `avoidance.steer` for the boids of a chunk, and who has to be looked at by `avoidance.resolve`.
+
+The guarantee itself is kept in one place, `avoidance`: here it is only decided, on the safe side, for whom there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .avoidance import HEAD_ON, NEARLY
+from .lanes import HALF, ONE, THREE, TINY, TWO, ZERO, F, compiled, inverse_length
+from .motion import CHUNK, NEAR, NEW_POSITION, NEW_VELOCITY, POSITION, VELOCITY
+
+SPHERE = np.dtype(
+    [(name, np.float32, 3) for name in ("first", "last", "moves")]
+    + [(name, np.float32) for name in ("radius", "last_radius", "growth", "strength", "reach")]
+)
+"""A sphere over one step: its centre at the begin and the end, and per second; radius at both, and per second; strength; and how far it
+reaches from the middle of its way, with how far it comes in the look-ahead."""
+
+SWERVE = np.dtype(
+    [(name, np.float32) for name in ("ahead", "look_ahead", "room", "clearance", "most", "dt", "frame", "rounding")]
+    + [(name, np.int32) for name in ("steers", "brakes")]
+)
+"""How far ahead obstacles can matter, seconds; the look-ahead; clearance with and without a body length; max acceleration; the step and
+the frame, seconds; what float32 may lose, as a share; whether boids steer around, and whether they brake."""
+
+ASIDE, GRAZES = F(HEAD_ON), F(NEARLY)
+NO_LENGTH = F(1e-18)
+
+
+@compiled()
+def mark_near(rows, lanes, sphere, swerve):
+    """Counts for each boid the spheres that may matter to it; `avoidance.near` has the same bound."""
+    x, y, z = (
+        (sphere.first[0] + sphere.last[0]) * HALF,
+        (sphere.first[1] + sphere.last[1]) * HALF,
+        (sphere.first[2] + sphere.last[2]) * HALF,
+    )
+    reach, ahead = sphere.reach + swerve.room, swerve.ahead
+    for lane in range(lanes):
+        dx, dy, dz = rows[POSITION + lane] - x, rows[POSITION + CHUNK + lane] - y, rows[POSITION + 2 * CHUNK + lane] - z
+        u, v, w = rows[NEW_VELOCITY + lane], rows[NEW_VELOCITY + CHUNK + lane], rows[NEW_VELOCITY + 2 * CHUNK + lane]
+        a, b, c = rows[VELOCITY + lane], rows[VELOCITY + CHUNK + lane], rows[VELOCITY + 2 * CHUNK + lane]
+        far = reach + ahead * np.sqrt(max(u * u + v * v + w * w, a * a + b * b + c * c))
+        rows[NEAR + lane] += ONE if dx * dx + dy * dy + dz * dz <= far * far else ZERO
+
+
+@compiled(forceinline=True)
+def side_of(x, y, z):
+    """See `avoidance.any_side`."""
+    square = x * x + y * y
+    scale = ONE / np.sqrt(max(square, TINY))
+    return (y * scale, -x * scale, ZERO) if square > F(1e-12) else (ONE, ZERO, ZERO)
+
+
+@compiled(forceinline=True)
+def direction(x, y, z):
+    """Of a vector; the zero vector has none."""
+    square = x * x + y * y + z * z
+    scale = ONE / np.sqrt(max(square, TINY)) if square > NO_LENGTH else ZERO
+    return x * scale, y * scale, z * scale
+
+
+@compiled()
+def push_of(x, y, z, u, v, w, sphere, swerve):
+    """How hard, and to which side, one sphere turns one boid: see `avoidance.Sphere.turn` and `avoidance.steered`."""
+    radius = sphere.radius + swerve.room
+    x, y, z = x - sphere.first[0], y - sphere.first[1], z - sphere.first[2]
+    u, v, w = u - sphere.moves[0], v - sphere.moves[1], w - sphere.moves[2]
+    square = u * u + v * v + w * w
+    a, b, c = direction(u, v, w)
+    along = -(x * a + y * b + z * c)
+    mx, my, mz = x + along * a, y + along * b, z + along * c
+    passing = np.sqrt(mx * mx + my * my + mz * mz)
+    if not (along > ZERO and passing < radius and square > ZERO):
+        return ZERO, ZERO, ZERO, ZERO
+    reach = max(along - np.sqrt(max(radius * radius - passing * passing, ZERO)), ZERO)
+    onset = min(max((ONE - reach / np.sqrt(square) / swerve.look_ahead) * TWO, ZERO), ONE)
+    apart = max(x * x + y * y + z * z - radius * radius, GRAZES * swerve.room * radius)
+    curvature = TWO * (radius - passing) / apart * min(along / swerve.room, ONE)
+    push = sphere.strength * min(square * curvature * onset * onset * (THREE - TWO * onset), swerve.most)
+    middle = max(ASIDE * radius - passing, ZERO)
+    sx, sy, sz = side_of(a, b, c)
+    sx, sy, sz = direction(mx + middle * sx, my + middle * sy, mz + middle * sz)
+    return push, push * sx, push * sy, push * sz
+
+
+@compiled()
+def steer(lane, rows, spheres, swerve):
+    """Turns one boid's new velocity away from the spheres ahead: see `avoidance.steered`."""
+    x, y, z = rows[POSITION + lane], rows[POSITION + CHUNK + lane], rows[POSITION + 2 * CHUNK + lane]
+    u, v, w = rows[NEW_VELOCITY + lane], rows[NEW_VELOCITY + CHUNK + lane], rows[NEW_VELOCITY + 2 * CHUNK + lane]
+    strongest = a = b = c = ZERO
+    for index in range(len(spheres)):
+        push, px, py, pz = push_of(x, y, z, u, v, w, spheres[index], swerve)
+        strongest = max(strongest, push)
+        a, b, c = a + px, b + py, c + pz
+    if not strongest > ZERO:
+        return
+    hx, hy, hz = direction(u, v, w)
+    square = a * a + b * b + c * c
+    size = np.sqrt(square)
+    sx, sy, sz = direction(a, b, c) if square > NO_LENGTH else side_of(hx, hy, hz)
+    ox, oy, oz = direction(sy * hz - sz * hy, sz * hx - sx * hz, sx * hy - sy * hx)
+    over = max(strongest - size, ZERO)
+    a, b, c = a + over * ox, b + over * oy, c + over * oz
+    scale = min(ONE, strongest * inverse_length(a, b, c)) * swerve.dt
+    a, b, c = a * scale, b * scale, c * scale
+    step, speed = np.sqrt(a * a + b * b + c * c), np.sqrt(u * u + v * v + w * w)
+    speed = max(speed, HALF * step)
+    scale = min(ONE, speed / max(step, TINY))
+    u, v, w = direction(u + scale * a, v + scale * b, w + scale * c)
+    rows[NEW_VELOCITY + lane], rows[NEW_VELOCITY + CHUNK + lane], rows[NEW_VELOCITY + 2 * CHUNK + lane] = (
+        u * speed,
+        v * speed,
+        w * speed,
+    )
+
+
+@compiled()
+def steer_all(rows, lanes, spheres, swerve):
+    """Turns those away that fly at a sphere, and marks who is near one."""
+    for index in range(NEAR, NEAR + lanes):
+        rows[index] = ZERO
+    for index in range(len(spheres)):
+        mark_near(rows, lanes, spheres[index], swerve)
+    if swerve.steers != 0:
+        for lane in range(lanes):
+            if rows[NEAR + lane] > ZERO:
+                steer(lane, rows, spheres, swerve)
+
+
+@compiled()
+def touches(lane, rows, spheres, swerve):
+    """Whether the guarantee may have to do something about one boid: near its way, or in the way of its brakes, is a sphere."""
+    x, y, z = rows[POSITION + lane], rows[POSITION + CHUNK + lane], rows[POSITION + 2 * CHUNK + lane]
+    p, q, r = rows[NEW_POSITION + lane], rows[NEW_POSITION + CHUNK + lane], rows[NEW_POSITION + 2 * CHUNK + lane]
+    u, v, w = rows[NEW_VELOCITY + lane], rows[NEW_VELOCITY + CHUNK + lane], rows[NEW_VELOCITY + 2 * CHUNK + lane]
+    for index in range(len(spheres)):
+        sphere = spheres[index]
+        bx, by, bz = x - sphere.first[0], y - sphere.first[1], z - sphere.first[2]
+        ex, ey, ez = p - sphere.last[0], q - sphere.last[1], r - sphere.last[2]
+        dx, dy, dz = ex - bx, ey - by, ez - bz
+        share = min(max(-(bx * dx + by * dy + bz * dz) / max(dx * dx + dy * dy + dz * dz, TINY), ZERO), ONE)
+        nx, ny, nz = bx + share * dx, by + share * dy, bz + share * dz
+        skin = swerve.rounding * (
+            abs(p) + abs(q) + abs(r) + abs(sphere.last[0]) + abs(sphere.last[1]) + abs(sphere.last[2])
+        )
+        near = max(sphere.radius, sphere.last_radius) * (ONE + swerve.rounding) + swerve.clearance + skin
+        if nx * nx + ny * ny + nz * nz < near * near:
+            return True
+        if swerve.brakes != 0:
+            distance = np.sqrt(ex * ex + ey * ey + ez * ez)
+            inward = ((sphere.moves[0] - u) * ex + (sphere.moves[1] - v) * ey + (sphere.moves[2] - w) * ez) / max(
+                distance, TINY
+            )
+            if (inward + sphere.growth) * swerve.frame > (distance - sphere.last_radius - skin) * F(2.999):
+                return True
+    return False
