@@ -9,11 +9,11 @@ help:
 	@echo "make test       lint, types, core, the zips, and the add-on in every Blender whose Python is here"
 	@echo "make test-long  the tests that take longer"
 	@echo "make build      the extension's zips: dist"
-	@echo "make bench      speed, side by side with peers"
+	@echo "make bench      speed, side by side with peers: out/bench.json and bench.png (OPTIONS=\"--quick --json FILE\")"
 	@echo "make gui        pictures of a real Blender window: out/gui (FLOCK_GUI names the driver's folder)"
 
 test test-long lint build bench demo gui:
-	@$(PYTHON) tools/run.py $@
+	@$(PYTHON) tools/run.py $@ $(OPTIONS)
 
 clean:
 	rm -rf .venv dist out wheels

@@ -233,7 +233,7 @@ def blend(parts: list[np.ndarray], settings: Settings) -> np.ndarray:
     total = np.sum(parts, axis=0)
     if settings.blending == "AVERAGE":
         weight = sum(getattr(settings, name).weight for name in RULES)
-        total = total / weight if weight > 0 else total
+        total = total / weight if weight > 1e-9 else total
     return total
 
 
@@ -291,7 +291,9 @@ class Stepper:
     dtype = np.float64
 
     def __init__(self, settings: Settings, traits: Traits, threads: int | None = None) -> None:
-        self.settings, self.traits = settings, traits
+        # all keep clear of obstacles as the largest has to
+        self.settings = replace(settings, clearance=settings.clearance * (1.0 + settings.size_variation))
+        self.traits = traits
 
     def settle(self, state: State, effectors: Effectors) -> State:
         """Turns every boid along its velocity, and frees those that start inside an obstacle or outside of the space."""

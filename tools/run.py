@@ -159,7 +159,7 @@ def types(against: str) -> None:
 
 def core_numba() -> None:
     python = environment("core-numba", any_interpreter("3.13", "3.11")[0], "numpy", NUMBA, *TESTS)
-    pytest(python, "tests/test_layout.py", "tests/core")
+    pytest(python, "tests/test_layout.py", "tests/core", "tests/bench")
 
 
 def core_plain() -> None:
@@ -182,13 +182,18 @@ def addon(version: str, *words: str) -> None:
 
 def core_long() -> None:
     python = environment("core-numba", any_interpreter("3.13", "3.11")[0], "numpy", NUMBA, *TESTS)
-    pytest(python, "tests/core", "-m", "long")
+    pytest(python, "tests/core", "tests/bench", "-m", "long")
 
 
 def bench() -> None:
     python = environment("bench", any_interpreter("3.13", "3.11")[0], "numpy", NUMBA, *TESTS, *PEERS)
-    for script in sorted((ROOT / "tests/bench").glob("bench_*.py")):
-        run(python, script, PYTHONPATH=str(ROOT))
+    extra: dict[str, str] = {}
+    try:
+        build()
+        extra = {"FLOCK_BLENDER": str(newest_blender()), "FLOCK_ZIP": str(zips()["linux"])}
+    except Missing as why:
+        say(f"without Blender: {why}")
+    run(python, "-m", "tests.bench", *options(), **extra)
 
 
 def demo() -> None:
@@ -244,6 +249,12 @@ def carry_out(name: str) -> tuple[str, bool]:
     return "passed", False
 
 
+def options() -> list[str]:
+    """What stands behind the jobs' names on the command line, from the first dash on: it is for the job itself."""
+    words = sys.argv[1:]
+    return words[next((place for place, word in enumerate(words) if word.startswith("-")), len(words)) :]
+
+
 def main(names: list[str]) -> int:
     wrong = [name for name in names if name not in JOBS and name not in TARGETS]
     if wrong or not names:
@@ -260,4 +271,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1 : len(sys.argv) - len(options())]))

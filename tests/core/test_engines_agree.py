@@ -31,7 +31,10 @@ PARTS = ("position", "velocity", "rotation", "flap")
 
 
 def number(low, high, *special):
-    return st.one_of(st.floats(low, high), st.sampled_from([low, high, *special]))
+    """Also its ends; what is smaller than a millionth is zero, as float32 would soon have it."""
+    return st.one_of(
+        st.floats(low, high).map(lambda value: value if value > 1e-6 else low), st.sampled_from([low, high, *special])
+    )
 
 
 def choice(name):
@@ -113,8 +116,12 @@ flocks = st.fixed_dictionaries(
 )
 
 
+RARE = ("noise", "max_turn_rate", "max_climb", "max_dive", "sources", "space", "feelers", "min_height")
+"""Left out, together with the rarer effectors, in half of the cases: a flock as most are may be flown by shorter ways."""
+
+
 @st.composite
-def scenes(draw):
+def scenes(draw, rare):
     """Effectors of each kind, none to two, over one step."""
 
     def some(size):
@@ -133,14 +140,19 @@ def scenes(draw):
     normals = np.random.default_rng(draw(st.integers(0, 99))).normal(size=floors.shape[1:])
     normals = np.stack([normals / np.linalg.norm(normals, axis=1, keepdims=True)] * 2)
     tilt = np.array(draw(st.sampled_from([(0.0, 0.0, 1.0), (0.6, 0.0, 0.8)])))
+    common = {
+        "attractors": Attractors(goals, numbers(goals, 0, 1, -2), numbers(goals, 0, 5, np.inf), numbers(goals, 0, 3)),
+        "spheres": replace(spheres(balls, 1.0), radius=numbers(balls, 0, 1, 3), strength=numbers(balls, 0, 1, 5)),
+        "up": tilt,
+    }
+    if not rare:
+        return Effectors(**common)
     return Effectors(
-        Attractors(goals, numbers(goals, 0, 1, -2), numbers(goals, 0, 5, np.inf), numbers(goals, 0, 3)),
-        replace(spheres(balls, 1.0), radius=numbers(balls, 0, 1, 3), strength=numbers(balls, 0, 1, 5)),
-        Predators(hunters, numbers(hunters, 0, 2, 9), numbers(hunters, 0, 3)),
-        Planes(floors, normals),
-        Boxes(boxes, np.broadcast_to(np.eye(3), (*boxes.shape[:2], 3, 3)), np.full(boxes.shape, 1.5)),
-        Path(draw(vectors(draw(st.sampled_from([0, 1, 2, 5])), 6.0)), 1.0, 4.0, draw(st.booleans())),
-        tilt,
+        predators=Predators(hunters, numbers(hunters, 0, 2, 9), numbers(hunters, 0, 3)),
+        planes=Planes(floors, normals),
+        boxes=Boxes(boxes, np.broadcast_to(np.eye(3), (*boxes.shape[:2], 3, 3)), np.full(boxes.shape, 1.5)),
+        path=Path(draw(vectors(draw(st.sampled_from([0, 1, 2, 5])), 6.0)), 1.0, 4.0, draw(st.booleans())),
+        **common,
     )
 
 
@@ -166,7 +178,9 @@ def _state(count, place, speed, seed, step):
 @st.composite
 def cases(draw):
     count = draw(st.sampled_from([0, 1, 2, 3, 20, 60]))
-    choices = draw(flocks)
+    choices, rare = draw(flocks), draw(st.booleans())
+    if not rare:
+        choices = {name: value for name, value in choices.items() if name not in RARE}
     if choices["acceleration"] == "CONSTANT" and np.isinf(choices["max_acceleration"]):
         choices["max_acceleration"] = 20.0
     settings = Settings(count=count, **choices)
@@ -174,7 +188,7 @@ def cases(draw):
     if settings.plane:
         flat = (1.0, 1.0, 0.0)
         state = replace(state, position=state.position * flat, velocity=state.velocity * flat)
-    return settings, state, draw(scenes())
+    return settings, state, draw(scenes(rare))
 
 
 def shaken(state, sign):
@@ -223,7 +237,7 @@ def test_one_step_is_the_references_for_any_settings_and_effectors(case):
 
 @pytest.mark.long
 @given(case=cases())
-@run(max_examples=5000, **SLOW)
+@run(max_examples=1500, **SLOW)
 def test_one_step_is_the_references_for_many_more(case):
     assert_engines_agree(*case)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core import Effectors, Rule, Settings, Traits, attractor, presets, spawn
+from core import Effectors, Rule, Settings, Traits, attractor, presets, spawn, spheres
 from core.reference import Stepper
 from tests.core.engines import BARE, DT, ROUNDING, accelerations, at, engines, flown
 
@@ -136,3 +136,35 @@ def test_a_preset_flies_alike_at_any_body_length(name):
     size = np.ptp(flights[0].position, axis=0).max()
     np.testing.assert_allclose(flights[1].position / 3.0, flights[0].position, atol=1e-9 * size)
     np.testing.assert_allclose(flights[1].rotation, flights[0].rotation, atol=1e-7)
+
+
+@engines
+def test_all_keep_clear_of_obstacles_as_the_largest_has_to(engine):
+    ball = Effectors(spheres=spheres([[0.0, 0.0, 0.0]], [2.0]))
+    settings = Settings(count=50, clearance=0.5, size_variation=0.4, avoidance="SLIDE", max_speed=99.0, **BARE)
+    ways = np.random.default_rng(2).normal(size=(50, 3))
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    after = flown(at(3.0 * ways, -50.0 * ways), settings, 1, ball, engine)
+    np.testing.assert_allclose(np.linalg.norm(after.position, axis=1), 2.0 + 0.5 * 1.4, rtol=1e-5)
+    sizes = Traits(settings).size
+    assert 0.6 <= sizes.min() < 0.65 and 1.35 < sizes.max() <= 1.4
+
+
+@engines
+@pytest.mark.parametrize("seed", range(6))
+def test_at_the_very_radii_and_at_the_places_of_the_nearest_nothing_jumps(seed, engine):
+    """A neighbour is set a hair within and a hair beyond: what is left of the change is no jump, however small the steps."""
+    rng = np.random.default_rng(seed)
+    settings = Settings(count=14, speed_variation=0.0, weight_variation=0.0, wander=0.0)
+    places = np.concatenate((np.zeros((1, 3)), rng.normal(size=(13, 3)) * 3.0))
+    velocities = np.array((0.0, 6.0, 0.0)) + rng.normal(size=(14, 3))
+    way = places[1] / np.linalg.norm(places[1])
+    others = np.sort(np.linalg.norm(places[2:], axis=1))
+    radii = [getattr(settings, name).radius for name in ("separation", "alignment", "cohesion")]
+    hair = 1e-9 if engine == "REFERENCE" else 1e-4
+    for distance in (*radii, *others[settings.neighbours - 2 : settings.neighbours + 1]):
+        felt = []
+        for side in (1 - hair, 1 + hair):
+            places[1] = side * distance * way
+            felt.append(accelerations(at(places, velocities), settings, engine=engine)[0])
+        assert np.linalg.norm(felt[1] - felt[0]) < (1e-6 if engine == "REFERENCE" else 0.02) * settings.max_acceleration

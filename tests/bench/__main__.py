@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Speed beside peers and beside the limit, in one run: a table of ratios with their targets.
+
+    python -m tests.bench [--quick] [--threads 1 2] [--json FILE]
+
+FILE is for programs; a plot of time per boid against count is written beside it. FLOCK_LIMIT names the folder of the C++ step, else it is
+looked for in ../shared/limit. FLOCK_BLENDER names a Python with `bpy`, and FLOCK_ZIP the extension that is installed there. What is missing
+is left out, and said. The run ends with an error where the peers' outputs differ; a target that is not met is no error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import measure, report, sizes, start, targets
+from .measure import ROOT
+
+BLENDER_PARTS = ("boids", "bake", "sampling", "playing")
+
+
+def blender_python() -> str:
+    """A Python with `bpy`; empty where there is none."""
+    here = sys.executable if importlib.util.find_spec("bpy") else ""
+    return os.environ.get("FLOCK_BLENDER") or here
+
+
+class Run:
+    """One run: asks one process after the other, and keeps what they answer."""
+
+    def __init__(self, quick: bool, threads: Sequence[int], folder: Path) -> None:
+        self.size = sizes.QUICK if quick else sizes.FULL
+        self.quick, self.threads, self.folder = quick, threads, folder
+        self.measured = targets.Measured()
+        self.missing: list[str] = []
+        self.blender = ""
+
+    def everything(self) -> None:
+        """All parts, one after the other."""
+        for label, part in self._parts():
+            say(f"measuring {label}")
+            try:
+                self._take(part())
+            except measure.Missing as why:
+                self._miss(str(why))
+
+    def _parts(self) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+        for threads in self.threads:
+            yield f"steps on {threads} threads", lambda threads=threads: self._steps(threads)
+        for name in ("uniform", "stray", "default"):
+            for threads in self.threads:
+                yield (
+                    f"memory, {name}, on {threads} threads",
+                    lambda name=name, threads=threads: self._ask("memory", name, threads=[threads]),
+                )
+        yield (
+            "the start",
+            lambda: {"milliseconds": {"start": {k: {"any": v} for k, v in start.times(self.size).items()}}},
+        )
+        for part in BLENDER_PARTS:
+            yield f"{part} in Blender", lambda part=part: self._in_blender(part)
+
+    def _steps(self, threads: int) -> dict[str, Any]:
+        return self._ask("steps", threads=[threads], OMP_NUM_THREADS=str(threads))
+
+    def _in_blender(self, part: str) -> dict[str, Any]:
+        python = blender_python()
+        if not python:
+            raise measure.Missing("all that needs Blender: there is no Python with bpy here (FLOCK_BLENDER names one)")
+        return self._ask("in_blender", part, python=python)
+
+    def _ask(self, module: str, *words: str, threads: Sequence[int] | None = None, **extra: str) -> dict[str, Any]:
+        options = sizes.words(self.quick, threads or self.threads, self.folder)
+        return measure.ask(module, *words, *options, **extra)
+
+    def _take(self, answer: dict[str, Any]) -> None:
+        for why in answer.pop("left out", ()):
+            self._miss(why)
+        self.blender = answer.pop("blender", self.blender)
+        self.measured.add(answer)
+
+    def _miss(self, why: str) -> None:
+        if why not in self.missing:
+            self.missing.append(why)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a little of everything: to see that all of it runs")
+    parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, min(2, measure.cores())}))
+    parser.add_argument("--json", type=Path, default=ROOT / "out/bench.json")
+    options = parser.parse_args()
+    load = measure.load()
+    with tempfile.TemporaryDirectory(prefix="flock-bench-") as folder:
+        run = Run(options.quick, options.threads, Path(folder))
+        run.everything()
+    machine = measure.machine() + (f", Blender {run.blender}" if run.blender else "")
+    rows = list(targets.rows(run.measured, run.size))
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        report.plot(options.json.with_suffix(".png"), machine, run.measured, run.size)
+    except measure.Missing as why:
+        run.missing.append(str(why))
+    report.for_programs(options.json, machine, run.measured, rows, run.missing)
+    print(report.table(rows))
+    print(f"\n{machine}; load at the start {load:.1f}")
+    for why in run.missing:
+        print(f"left out: {why}")
+    print(f"{options.json} and the plot beside it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,289 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is measured in a real Blender, the extension installed: each part is a process of its own.
+
+The extension is the zip that FLOCK_ZIP names, or else this checkout, which then needs a numba in Blender's own environment.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tests.addon import conftest  # gives Blender a user folder of its own, before it is imported
+
+from . import measure, sizes
+from .sizes import Sizes
+
+import bpy  # isort: skip
+
+PER_TURN = 10
+"""Frames that are played in each turn."""
+
+GATHERING = 30
+"""Frames that Blender's Boids have behind them; they start at rest."""
+
+
+def own(name: str) -> Any:
+    """A module of the installed extension."""
+    return importlib.import_module(f"{conftest.MODULE}.{name}")
+
+
+def empty_file() -> bpy.types.Scene:
+    """The only scene of a new file, with the add-on enabled."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    if conftest.MODULE not in bpy.context.preferences.addons:
+        conftest.enable()
+    try:
+        import numba  # noqa: F401
+    except ImportError as error:
+        raise measure.Missing("Blender's part: there is neither a zip of the extension nor numba") from error
+    return bpy.context.scene
+
+
+def new_flock(count: int) -> bpy.types.Object:
+    """The add-on's own new flock, and two repulsors more, with a target that flies."""
+    bpy.ops.flock.new(count=count)
+    flock = bpy.context.object
+    for _ in range(2):
+        bpy.ops.flock.repulsor_add()
+    target = flock.flock.target
+    for frame, place in ((1, (0, 60, 0)), (250, (60, 200, 10))):
+        target.location = place
+        target.keyframe_insert("location", frame=frame)
+    bpy.context.view_layer.objects.active = flock
+    return flock
+
+
+# -- Blender's own Boids ---------------------------------------------------------------------------------------------
+
+
+def boids(options: Any) -> dict[str, float]:
+    """One frame of Blender's Boids, beside a frame of the default, which is two steps, and a plain step."""
+    scene = empty_file()
+    from . import peers, workloads
+
+    count, settled = options.sizes.slow, options.sizes.settled
+    emitter = _boids_emitter(count)
+    frames = iter(range(1, 1_000_000))
+
+    def next_frame() -> None:
+        scene.frame_set(next(frames))
+
+    for _ in range(GATHERING):
+        next_frame()
+    _check_that_they_fly(emitter, count, next_frame)
+    flock = workloads.flying(count, settled, options.folder)
+    loose = workloads.uniform(count)
+    runs: dict[str, Callable[[], object]] = {"Blender": next_frame}
+    for threads in options.threads:
+        step = peers.ours(workloads.DEFAULT, flock, threads, workloads.scenery(), workloads.DT / 2)
+        runs[f"default/{threads}"] = lambda step=step: (step(), step())
+        runs[f"plain/{threads}"] = peers.ours(workloads.PLAIN, loose, threads)
+    return measure.interleaved(runs, options.sizes.patience)
+
+
+def _boids_emitter(count: int) -> bpy.types.Object:
+    """Particles with the rules Separate and Flock, which new Boids have, in a cube as dense as our spawn, as large as our boids."""
+    half = 1.5 * count ** (1 / 3)
+    bpy.ops.mesh.primitive_cube_add(size=2 * half)
+    emitter = bpy.context.object
+    emitter.modifiers.new("Boids", "PARTICLE_SYSTEM")
+    (system,) = emitter.particle_systems
+    particles = system.settings
+    particles.count, particles.frame_start, particles.frame_end, particles.lifetime = count, 1, 1, 1_000_000
+    particles.emit_from, particles.distribution, particles.physics_type = "VOLUME", "RAND", "BOIDS"
+    particles.particle_size = 1.0
+    assert [rule.type for rule in particles.boids.states[0].rules] == ["SEPARATE", "FLOCK"]
+    system.point_cache.frame_end = 1_000_000
+    return emitter
+
+
+def _check_that_they_fly(emitter: bpy.types.Object, count: int, next_frame: Callable[[], object]) -> None:
+    """Outputs before timings: particles that wait are quick."""
+    before = _particles(emitter)
+    next_frame()
+    moved = np.linalg.norm(_particles(emitter) - before, axis=1)
+    assert len(moved) == count and (moved > 0.01).mean() > 0.9, "Blender's Boids do not fly"
+
+
+def _particles(emitter: bpy.types.Object) -> np.ndarray:
+    evaluated = emitter.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    found = evaluated.particle_systems[0].particles
+    places = np.empty(3 * len(found), np.float32)
+    found.foreach_get("location", places)
+    return places.reshape(-1, 3)
+
+
+# -- the bake --------------------------------------------------------------------------------------------------------
+
+
+def bake(options: Any) -> dict[str, float]:
+    """A whole bake without flight checks, beside its steps alone."""
+    scene = empty_file()
+    size: Sizes = options.sizes
+    scene.frame_start, scene.frame_end = 1, size.frames
+    flock = new_flock(size.slow)
+    baking, sampling, core = own("flock_addon.bake"), own("flock_addon.sampling"), own("core")
+    settings = own("flock_addon.properties").to_settings(flock.flock)
+    effectors = sampling.effectors(sampling.sample(flock, scene, 1, size.frames, settings.substeps))
+
+    def fly(threads: int) -> None:
+        for _ in core.Simulation(settings, effectors, frames=size.frames, engine="NUMBA", threads=threads):
+            pass
+
+    # The first bake brings in the engine. Compiled code knows its module by name: the checkout's own cache is for another one.
+    cache = str(options.folder / "compiled")
+    runs: dict[str, Callable[[], object]] = {}
+    for threads in options.threads:
+        chosen = baking.Options(threads=threads, cache_folder=cache)
+        runs[f"bake/{threads}"] = lambda chosen=chosen: baking.bake(flock, scene, options=chosen)
+        runs[f"steps/{threads}"] = lambda threads=threads: fly(threads)
+    return measure.interleaved(runs, size.patience)
+
+
+# -- sampling --------------------------------------------------------------------------------------------------------
+
+
+def sample(options: Any) -> dict[str, float]:
+    """Sampling the effectors of a whole clip, in a scene with many polygons and in the same scene without them."""
+    scene = empty_file()
+    size: Sizes = options.sizes
+    flock = new_flock(100)
+    heavy = _heavy(size.polygons)
+    sampling = own("flock_addon.sampling")
+
+    def take() -> None:
+        sampling.sample(flock, scene, 1, size.frames, 2)
+
+    before = {"empty": lambda: _show(heavy, False), "heavy": lambda: _show(heavy, True)}
+    patience = replace(size.patience, turns=min(5, size.patience.turns))  # to bring the polygons back takes seconds
+    return measure.interleaved(dict.fromkeys(before, take), patience, before)
+
+
+def _heavy(polygons: int) -> bpy.types.Collection:
+    """Subdivided grids that move, and so are made anew at every frame of their scene."""
+    found = bpy.data.collections.new("Heavy")
+    side, level = 36, 3
+    bpy.ops.mesh.primitive_grid_add(x_subdivisions=side, y_subdivisions=side)
+    first = bpy.context.object
+    for number in range(-(-polygons // (side * side * 4**level))):
+        item = bpy.data.objects.new(f"Heavy {number}", first.data)
+        found.objects.link(item)
+        subdivision = item.modifiers.new("Subdivision", "SUBSURF")
+        subdivision.levels = subdivision.render_levels = level
+        item.modifiers.new("Wave", "WAVE")
+    bpy.data.objects.remove(first)
+    _show(found, True)
+    graph = bpy.context.evaluated_depsgraph_get()
+    assert sum(len(item.evaluated_get(graph).data.polygons) for item in found.objects) >= polygons
+    return found
+
+
+def _show(collection: bpy.types.Collection, shown: bool) -> None:
+    children = bpy.context.scene.collection.children
+    if shown != (collection.name in children):
+        (children.link if shown else children.unlink)(collection)
+    bpy.context.view_layer.update()
+
+
+# -- playing ---------------------------------------------------------------------------------------------------------
+
+
+def play(options: Any) -> dict[str, float]:
+    """A frame of a clip, one instance for each boid, by our nodes and by the fewest that can do it."""
+    scene = empty_file()
+    count: int = options.sizes.played
+    bpy.ops.mesh.primitive_cone_add(vertices=4)
+    creature = bpy.context.object
+    creature.hide_viewport = True
+    ours, fewest = (_clip_object(count, PER_TURN + 1) for _ in range(2))
+    own("flock_addon.nodes").set_creature(ours, creature)
+    fewest.modifiers.new("Fewest", "NODES").node_group = _fewest_nodes(count, creature)
+
+    def show(item: bpy.types.Object) -> None:
+        for other in (ours, fewest):
+            other.hide_viewport = other != item
+        scene.frame_set(1)
+        assert _instances() == count
+
+    def frames() -> None:
+        for frame in range(2, 2 + PER_TURN):
+            scene.frame_set(frame)
+
+    before = {"ours": lambda: show(ours), "fewest": lambda: show(fewest)}
+    times = measure.interleaved(dict.fromkeys(before, frames), options.sizes.patience, before)
+    return {name: time / PER_TURN for name, time in times.items()}
+
+
+def _instances() -> int:
+    return sum(item.is_instance for item in bpy.context.evaluated_depsgraph_get().object_instances)
+
+
+def _clip_object(count: int, frames: int) -> bpy.types.Object:
+    """Boids that fly straight on, a clip as the bake writes it."""
+    clip, arrays = own("flock_addon.clip"), own("flock_addon.arrays").ClipArrays.zeros(frames, count)
+    random = np.random.default_rng(0)
+    velocity = random.normal(size=(count, 3))
+    arrays.velocity[:] = velocity
+    arrays.position[:] = random.normal(size=(count, 3)) * 50 + np.arange(frames)[:, None, None] / 24 * velocity
+    arrays.rotation[..., 0] = 1.0
+    mesh = clip.write("Clip", arrays, clip.Header(count, frames, 1, 24.0), {})
+    item = bpy.data.objects.new("Flock", mesh)
+    bpy.context.scene.collection.objects.link(item)
+    return item
+
+
+def _fewest_nodes(count: int, creature: bpy.types.Object) -> bpy.types.NodeTree:
+    """Points at the positions that are stored for the scene's frame, and an instance on each of them."""
+    group = bpy.data.node_groups.new("Fewest", "GeometryNodeTree")
+    for way in ("INPUT", "OUTPUT"):
+        group.interface.new_socket("Geometry", in_out=way, socket_type="NodeSocketGeometry")
+    first = _node(group, "ShaderNodeMath", _node(group, "GeometryNodeInputSceneTime"), 1.0, operation="SUBTRACT")
+    row = _node(
+        group, "ShaderNodeMath", first, float(count), _node(group, "GeometryNodeInputIndex"), operation="MULTIPLY_ADD"
+    )
+    clip, place = _node(group, "NodeGroupInput"), _node(group, "GeometryNodeInputPosition")
+    stored = _node(group, "GeometryNodeSampleIndex", clip, place, row, data_type="FLOAT_VECTOR")
+    points = _node(group, "GeometryNodePoints", count, stored)
+    body = _node(group, "GeometryNodeObjectInfo", creature, True, output="Geometry")
+    shown = _node(group, "GeometryNodeInstanceOnPoints", points, None, body)
+    group.links.new(shown, group.nodes.new("NodeGroupOutput").inputs[0])
+    return group
+
+
+def _node(
+    group: bpy.types.NodeTree, kind: str, *values: Any, output: str = "", **properties: Any
+) -> bpy.types.NodeSocket:
+    """An output of a new node, the first or the named one; links and plain values go to its inputs in order."""
+    node = group.nodes.new(kind)
+    for name, value in properties.items():
+        setattr(node, name, value)
+    for socket, value in zip((socket for socket in node.inputs if socket.enabled), values, strict=False):
+        if isinstance(value, bpy.types.NodeSocket):
+            group.links.new(value, socket)
+        elif value is not None:
+            socket.default_value = value
+    return node.outputs[output] if output else next(socket for socket in node.outputs if socket.enabled)
+
+
+# -- all parts -------------------------------------------------------------------------------------------------------
+
+PARTS = {"boids": boids, "bake": bake, "sampling": sample, "playing": play}
+
+
+def main() -> dict:
+    options = sizes.worker(__doc__, "part")
+    times: dict[str, dict[Any, float]] = {}
+    for name, value in PARTS[options.part](options).items():
+        run, _, threads = name.partition("/")
+        times.setdefault(run, {})[threads or "any"] = value
+    return {"milliseconds": {options.part: times}, "blender": bpy.app.version_string}
+
+
+if __name__ == "__main__":
+    measure.answer(main)
