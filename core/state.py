@@ -27,7 +27,8 @@ class State:
     flap: np.ndarray
     """float32 (N,), wing beats since the start, turns, never wrapped."""
     step: int = 0
-    """Steps flown since the spawn, pre-roll included: the counter of the random numbers."""
+    """Steps flown since the spawn, pre-roll included: the counter of the random numbers, and, times the length of a step, the time of
+    wander, sources and release. So a flight goes on as it was only with the same frame rate and substeps."""
 
     def __len__(self) -> int:
         return len(self.position)

@@ -292,8 +292,10 @@ class FLOCK_PT_avoidance(_FlockPanel, bpy.types.Panel):
 
     def draw_flock(self, layout, flock, scene) -> None:
         own = flock.flock
-        for name in ("avoidance", "look_ahead", "clearance", "collision_decay"):
+        for name in ("avoidance", "look_ahead", "clearance", "collision_decay", "feelers"):
             layout.prop(own, name)
+        if own.feelers:
+            layout.prop(own, "feeler_length")
 
 
 class FLOCK_PT_rules(_FlockPanel, bpy.types.Panel):

@@ -216,6 +216,8 @@ def assert_engines_agree(settings, state, effectors, dt=1 / 24):
         assert mine.shape == wanted.shape and np.isfinite(wanted).all() and np.isfinite(mine).all(), part
         if not wanted.size:
             continue
+        if settings.plane and part in ("position", "velocity"):
+            assert not mine[:, 2].any() and not wanted[:, 2].any(), part
         unsure = max(np.abs(np.asarray(getattr(other, part), float) - wanted).max() for other in moved)
         scale = np.abs(wanted).max() if part != "rotation" else 1.0
         scale = max(scale, np.abs(getattr(state, part)).max(), 1e-6)

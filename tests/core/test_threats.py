@@ -94,6 +94,25 @@ def test_a_feeler_meets_the_border_from_inside(space, way, normal):
     np.testing.assert_allclose(away[0], normal, atol=1e-4)
 
 
+class Ring:
+    """A torus around the Z axis, radii 3 and 1: what only knows how far it is and in which direction is away can be felt."""
+
+    def distance(self, points, share=0.0):
+        flat = points * (1.0, 1.0, 0.0)
+        core = 3.0 * flat / np.linalg.norm(flat, axis=1, keepdims=True)
+        offset = points - core
+        size = np.linalg.norm(offset, axis=1, keepdims=True)
+        return size[:, 0] - 1.0, offset / size
+
+
+def test_a_feeler_meets_anything_that_knows_its_distance():
+    start = np.array([[0.1, 0, 0], [0.1, 0, 2.0], [0.1, 0, 0], [3.0, 0.0, 5.0]])
+    feeler = np.array([[1.0, 0, 0], [1.0, 0, 0], [0, 0, 1.0], [0, 0, -1.0]])
+    way, normal = probe(start, feeler, 6.0, Ring())
+    np.testing.assert_allclose(way, [1.9, np.inf, np.inf, 4.0], atol=1e-5)
+    np.testing.assert_allclose(normal[[0, 3]], [[-1, 0, 0], [0, 0, 1]], atol=1e-5)
+
+
 def test_feelers_reach_ahead_and_to_all_sides_at_half_a_right_angle():
     heading = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     for plane, number in ((False, 5), (True, 3)):
