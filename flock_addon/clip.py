@@ -105,6 +105,7 @@ def _assemble(mesh_name: str, header: Header, record: Mapping[str, Any], parts: 
             flat = _with_header(name, parts(name), header)
             digest.update(flat[: -HEADER_VERTICES * width])
             _set_attribute(mesh, name, flat)
+            del flat  # before the next one is made
         mesh.update()
     _set_property(mesh, header, dict(record) | {"hash": digest.hexdigest()})
     return mesh
