@@ -49,14 +49,15 @@ def staged(module, name, stage):
             peaks.at("after " + stage)
     setattr(module, name, wrapped)
 
-flock = new_flock(10, 3)
-bpy.ops.flock.bake()  # so that numba is in memory
+flock = new_flock(10, 2)
 bpy.ops.wm.save_as_mainfile(filepath=sys.argv[1])
 flock.flock.count, flock.flock.pre_roll = COUNT, 0.0
-bpy.context.scene.frame_end = FRAMES
-bpy.context.view_layer.update()  # Blender's own is what it takes to show the flock before its first bake
+bpy.context.scene.frame_end = 2
+bpy.ops.flock.bake()
+bpy.context.view_layer.update()  # Blender's own is numba, and what it takes to show a clip of two frames
 peaks = Peaks()
 time.sleep(0.1)
+bpy.context.scene.frame_end = FRAMES
 
 def begun():
     job = bake.Job(flock, bpy.context.scene, options=options)
@@ -132,4 +133,4 @@ def test_moving_a_clip_out_takes_it_twice_for_a_moment(flock_addon, tmp_path):
     most = peaks(tmp_path, INSIDE_THEN_BESIDE)
     assert most["assembling"] < 1.3 * SIZE
     assert max(most["writing"], most["linking"], most["after linking"]) < 2.1 * SIZE
-    assert most["updated"] < 1.1 * SIZE or most["updated"] < most["linking"]
+    assert most["updated"] < 1.1 * SIZE
