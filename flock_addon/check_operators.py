@@ -10,7 +10,7 @@ import bpy
 from bpy.props import FloatProperty
 
 from ..core.settings import FlockError
-from . import bake, checking, properties, stale
+from . import bake, checking, operators, properties, stale
 
 
 def _baked_flock(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -51,19 +51,25 @@ class FLOCK_OT_check(_CheckOperator):
         return {"WARNING"}, f"The clip of '{flock.name}' is stale: {', '.join(names)}"
 
 
-class FLOCK_OT_check_flight(_CheckOperator):
+class FLOCK_OT_check_flight(operators.JobOperator):
     """Look for collisions, boids inside obstacles, flips, turns that are too fast, and boids that left"""
 
     bl_idname = "flock.check_flight"
     bl_label = "Check Flight"
-    bl_options = {"REGISTER", "UNDO"}
+    cancelled = "The flight check was cancelled"
 
-    def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> tuple[set[str], str]:
-        checking.Check(flock, context.scene).run()
-        faults = [line.text for line in checking.lines(flock.data) if line.is_fault]
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return _baked_flock(context) is not None
+
+    def begin(self, context: bpy.types.Context) -> checking.Check:
+        return checking.Check(_baked_flock(context), context.scene)
+
+    def done(self, job: checking.Check) -> tuple[set[str], str]:
+        faults = [line.text for line in job.lines if line.is_fault]
         if not faults:
-            return {"INFO"}, f"Nothing is wrong with the flight of '{flock.name}'"
-        return {"WARNING"}, f"The flight of '{flock.name}': {'; '.join(faults)}"
+            return {"INFO"}, f"Nothing is wrong with the flight of '{job.name}'"
+        return {"WARNING"}, f"The flight of '{job.name}': {'; '.join(faults)}"
 
 
 class FLOCK_OT_jump(_CheckOperator):

@@ -98,12 +98,19 @@ class Check:
         problem = clip.missing(flock.data) or clip.damage(flock.data)
         if problem:
             raise FlockError(problem)
-        self.name = flock.name
+        self.name, self._uid, self._hash = flock.name, flock.session_uid, known.get("hash")
         self.message, self.progress = "Sampling the scene", 0.0
-        self._mesh, self._header = flock.data, header
-        self._settings = Settings.from_dict(known["settings"])
+        self.lines: list[Line] = []
+        """What was found, once it is done."""
+        self._header, self._settings = header, Settings.from_dict(known["settings"])
         self._sampler = sampling.Sampler(flock, scene, header.first, header.frames, self._settings.substeps)
         self._work = self._steps()
+
+    def cancel(self) -> None:
+        """Gives up; the record is as it was."""
+        self._work.close()
+
+    stop = cancel
 
     def tick(self, seconds: float = 0.1) -> bool:
         """Does about that much work. True once the findings are in the record.
@@ -133,11 +140,20 @@ class Check:
         self.message = "Checking the flight"
         effectors = sampling.effectors(self._sampler.samples())
         checker = flight_check.Checker(self._settings, effectors, self._header.fps)
-        arrays, found = clip.read(self._mesh), []
+        arrays, found = clip.read(self._mesh()), []
         for frame in zip(arrays.position, arrays.velocity, arrays.rotation, strict=True):
             found.append(checker.add(*frame))
             yield 0.3 + 0.7 * len(found) / self._header.frames
-        clip.set_record(self._mesh, clip.record(self._mesh) | entry(np.array(found)))
+        mesh = self._mesh()
+        clip.set_record(mesh, clip.record(mesh) | entry(np.array(found)))
+        self.lines = lines(mesh)
+
+    def _mesh(self) -> bpy.types.Mesh:
+        """The clip, which may be elsewhere in memory after an undo."""
+        flock = next((item for item in bpy.data.objects if item.session_uid == self._uid), None)
+        if flock is None or clip.record(flock.data).get("hash") != self._hash:
+            raise FlockError("The clip was replaced while it was checked: check the new one")
+        return flock.data
 
 
 # -- where a fault is seen -------------------------------------------------------------------------------------------

@@ -136,37 +136,28 @@ def _allowed(operator: type[bpy.types.Operator], problem: str | None) -> bool:
     return not problem
 
 
-class _BakeOperator(bpy.types.Operator):
-    """Runs a job: in a window beside the user's own work, else until it is done."""
+class JobOperator(bpy.types.Operator):
+    """Runs a job: in a window beside the user's own work, else until it is done. A job has `tick`, `run`, `cancel`, `stop`,
+    `message` and `progress`."""
 
     bl_options = {"REGISTER", "UNDO"}
+    cancelled = "Cancelled"
+    """What is said after Esc."""
 
-    others: BoolProperty(
-        name="For All",
-        description="Give the new clip also to the other flocks that share the old one; else they keep that",
-        options={"SKIP_SAVE"},
-    )
-
-    _job: bake.Job | None = None
+    _job: Any = None
     _timer: bpy.types.Timer | None = None
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return _idle_flock(cls, context) is not None
-
-    def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
-        """What is to be baked. Raises a `FlockError` where that cannot be."""
+    def begin(self, context: bpy.types.Context) -> Any:
+        """The job. Raises a `FlockError` where it cannot be done."""
         raise NotImplementedError
 
-    def _begin(self, context: bpy.types.Context) -> None:
-        flock = _find(self, context)
-        self._job = self.new_job(flock, context.scene)
-        if self.others:
-            self._job.take_along(bake.sharers(flock))
+    def done(self, job: Any) -> tuple[set[str], str]:
+        """What to report at the end."""
+        raise NotImplementedError
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         try:
-            self._begin(context)
+            self._job = self.begin(context)
             self._job.run()
         except FlockError as error:
             self.report({"ERROR"}, str(error))
@@ -177,7 +168,7 @@ class _BakeOperator(bpy.types.Operator):
         if bpy.app.background or context.window is None:
             return self.execute(context)
         try:
-            self._begin(context)
+            self._job = self.begin(context)
         except FlockError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -189,7 +180,7 @@ class _BakeOperator(bpy.types.Operator):
         if event.type == "ESC" and event.value == "PRESS":
             self._job.cancel()
             self._end(context)
-            self.report({"INFO"}, "The bake was cancelled: the flock is as it was")
+            self.report({"INFO"}, self.cancelled)
             return {"CANCELLED"}
         if event.type != "TIMER":
             return {"PASS_THROUGH"}
@@ -206,7 +197,7 @@ class _BakeOperator(bpy.types.Operator):
         return {"RUNNING_MODAL"}
 
     def cancel(self, context: bpy.types.Context) -> None:
-        """Called by Blender when it quits or another file is opened, which is no wish to lose what is baked."""
+        """Called by Blender when it quits or another file is opened, which is no wish to lose what is done."""
         if self._job:
             self._job.stop()
         self._end(context)
@@ -218,12 +209,40 @@ class _BakeOperator(bpy.types.Operator):
         _show(context, None)
 
     def _finish(self) -> set[str]:
-        job = self._job
-        if job.warning:
-            self.report({"WARNING"}, job.warning)
-        else:
-            self.report({"INFO"}, f"Baked {job.plan.new_frames} frames of '{job.name}'")
+        self.report(*self.done(self._job))
         return {"FINISHED"}
+
+
+class _BakeOperator(JobOperator):
+    """Bakes the flock at hand."""
+
+    cancelled = "The bake was cancelled: the flock is as it was"
+
+    others: BoolProperty(
+        name="For All",
+        description="Give the new clip also to the other flocks that share the old one; else they keep that",
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return _idle_flock(cls, context) is not None
+
+    def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
+        """What is to be baked. Raises a `FlockError` where that cannot be."""
+        raise NotImplementedError
+
+    def begin(self, context: bpy.types.Context) -> bake.Job:
+        flock = _find(self, context)
+        job = self.new_job(flock, context.scene)
+        if self.others:
+            job.take_along(bake.sharers(flock))
+        return job
+
+    def done(self, job: bake.Job) -> tuple[set[str], str]:
+        if job.warning:
+            return {"WARNING"}, job.warning
+        return {"INFO"}, f"Baked {job.plan.new_frames} frames of '{job.name}'"
 
 
 class FLOCK_OT_bake(_BakeOperator):

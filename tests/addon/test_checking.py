@@ -196,6 +196,33 @@ def test_without_a_whole_clip_there_is_nothing_to_check(modules, flock):
     assert modules.checking.lines(flock.data) == []
 
 
+def test_a_clip_that_is_replaced_during_its_check_ends_it_with_a_sentence(modules, flock):
+    job = modules.checking.Check(flock, bpy.context.scene)
+    assert not job.tick(0.0) and 0.0 < job.progress < 1.0 and job.message
+    flock.flock.seed = 3
+    bpy.ops.flock.bake()
+    before = modules.clip.record(flock.data)
+    with pytest.raises(ValueError, match="was replaced"):
+        job.run()
+    assert modules.clip.record(flock.data) == before
+
+
+def test_a_cancelled_check_and_an_undo_during_one_do_no_harm(modules, flock):
+    bpy.ops.ed.undo_push(message="Baked")
+    flock.location.x = 3.0
+    bpy.ops.ed.undo_push(message="Moved")
+    job = modules.checking.Check(flock, bpy.context.scene)
+    while job.message.startswith("Sampling"):
+        job.tick(0.0)
+    bpy.ops.ed.undo()
+    job.run()
+    assert len(job.lines) == 6
+    job = modules.checking.Check(bpy.data.objects["Flock"], bpy.context.scene)
+    job.tick(0.0)
+    job.cancel()
+    assert modules.checking.Check(bpy.data.objects["Flock"], bpy.context.scene).tick(60.0)
+
+
 def test_one_boid_and_one_frame_are_checked(modules, flock):
     flock.flock.count, flock.flock.frame_end = 1, FIRST
     bpy.ops.flock.bake()
