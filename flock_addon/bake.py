@@ -21,10 +21,11 @@ from ..core.effectors import Effectors
 from ..core.settings import FlockError
 from ..core.state import spawn
 from . import checking, clip, compat, nodes, plan, properties, sampling, scratch, stale
-from .flight import Engine, Flight, Task, engine
+from .engine import engine, is_compiled
+from .flight import Flight, Task
 from .plan import BAKE, SPAWN, Options, Plan, check_editable, is_baked, megabytes
 
-__all__ = ["Engine", "Job", "Options", "Plan", "engine"]
+__all__ = ["Job", "Options", "Plan", "engine"]
 
 running: dict[int, Job] = {}
 """The jobs under way, by their flock's session uid; never saved in a file."""
@@ -148,7 +149,8 @@ class Job:
             if time.monotonic() > end:
                 return
         self._know(self._sampler.samples())
-        self.stage = "Starting" if engine.ready else "Compiling, which only the first bake on a machine has to"
+        compiled = engine.ready or is_compiled(self.options.cache_folder)
+        self.stage = "Starting" if compiled else "Compiling, which only the first bake on a machine has to"
         self._flight = Flight(self._task(sampling.effectors(self._sampler.samples())), self._cancel)
         self._flight.start()
 

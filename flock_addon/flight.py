@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import atexit
 import logging
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,81 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core import flight_check
 from ..core.effectors import Effectors
 from ..core.settings import FlockError, Settings
-from ..core.simulation import Cancelled, Frame, Simulation, load_engine
+from ..core.simulation import Cancelled, Frame, Simulation
 from ..core.state import State
 from . import scratch
+from .engine import engine, version
 
 log = logging.getLogger(__name__)
-
-# -- the engine ------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Engine:
-    """What is known of numba, without importing it before it is needed."""
-
-    ready: bool = False
-    """It has been loaded, and compiled if it had to be."""
-    problem: str = ""
-    """A sentence where the flock flies without numba."""
-
-    def look(self) -> None:
-        """Asks whether numba is installed at all."""
-        if importlib.util.find_spec("numba") is None:
-            self.problem = (
-                "numba is missing here: bakes are slower, and fly differently in detail. Reinstall Flock to get it"
-            )
-
-    def load(self, folder: str) -> str:
-        """Imports the fastest engine and returns its name; what it compiles is kept in the folder."""
-        with _cache_in(folder):
-            name, _ = load_engine()
-        if name != "NUMBA":
-            self.problem = (
-                "numba does not work here: bakes are slower, and fly differently in detail. Reinstall Flock to get it"
-            )
-        return name
-
-
-engine = Engine()
-
-
-class _cache_in:
-    """Sends what numba compiles meanwhile to our folder; its settings are the other add-ons' again afterwards."""
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        try:
-            from numba.core import config
-        except Exception as error:  # a broken numba raises anything at all
-            log.info("numba cannot be imported: %s", error)
-            self._config = None
-            return
-        self._config, self._before = config, config.CACHE_DIR
-        config.CACHE_DIR = self._folder or self._before
-
-    def __exit__(self, *_: object) -> None:
-        if self._config:
-            self._config.CACHE_DIR = self._before
-
-
-def version(name: str) -> str:
-    """Of an engine, once it is loaded: another one may give other bits."""
-    if name != "NUMBA":
-        return f"numpy {np.__version__}"
-    import numba
-
-    return f"numba {numba.__version__}"
-
-
-# -- the flight ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -143,18 +77,25 @@ class Flight(threading.Thread):
         return done + (1.0 - done) * (self._simulation.progress if self._simulation else 0.0)
 
     def run(self) -> None:
+        # Python ends with all threads where they are, and one inside numba would hold up its end for ever.
+        atexit.register(self._end)
         try:
             self._wait_for_others()
             self._load()
             self._open()
             for frame in self._frames():
-                engine.ready = True
                 self._writer.append(frame.state)
                 self.frames_done += 1
             self.findings = self._check()
         except BaseException as error:  # it is raised again where the user is told
             self._error = error
             self.close()
+        finally:
+            atexit.unregister(self._end)
+
+    def _end(self) -> None:
+        self._cancelled.set()
+        self.join()
 
     def result(self) -> scratch.Head:
         """The scratch file, complete; it stays ours until `close`.
@@ -186,7 +127,7 @@ class Flight(threading.Thread):
                 other.join()
 
     def _load(self) -> None:
-        self.engine = engine.load(self.task.cache_folder)
+        self.engine = engine.load(self.task.cache_folder, self._cancelled.is_set)
         self.engine_version = version(self.engine)
         made_by, present = self.task.made_by, (self.engine, self.engine_version)
         if made_by and made_by != present:

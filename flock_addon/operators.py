@@ -44,6 +44,8 @@ class FLOCK_OT_new(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         new_flock(context, self.count, self.body_length)
+        if not bpy.app.background:  # whoever makes a flock will bake it
+            bake.engine.prepare(preferences.options().cache_folder)
         return {"FINISHED"}
 
 
@@ -440,4 +442,5 @@ def unregister() -> None:
     bpy.types.VIEW3D_MT_add.remove(_draw_add_menu)
     for job in list(bake.running.values()):
         job.cancel()
+    bake.engine.stop()
     _unregister()

@@ -186,6 +186,8 @@ def _draw_stale(layout: bpy.types.UILayout, flock: bpy.types.Object, scene: bpy.
 def _draw_engine(layout: bpy.types.UILayout) -> None:
     if bake.engine.problem:
         _draw_lines(layout, bake.engine.problem, "INFO")
+    elif bake.engine.is_compiling:
+        _draw_lines(layout, "Compiling in the background, once on a machine: a bake waits for it", "INFO")
 
 
 def _draw_problems(layout: bpy.types.UILayout, flock: bpy.types.Object, scene: bpy.types.Scene) -> None:

@@ -215,10 +215,3 @@ def test_a_clip_beside_the_file(flock, clip, tmp_path):
     assert flock.data.library.filepath.startswith("//")
     bpy.ops.flock.bake()
     assert clip.is_sidecar(flock.data) and len(bpy.data.libraries) == 1
-
-
-def test_a_bake_never_says_that_numba_is_there_when_it_is_not(bake, flock, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    engine = bake.Engine()
-    engine.look()
-    assert "numba is missing" in engine.problem

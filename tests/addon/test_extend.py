@@ -114,7 +114,7 @@ def test_extending_in_pieces_is_extending_at_once(modules, flock):
 
 
 def test_the_reference_engine_goes_on_as_well(modules, flock, monkeypatch):
-    monkeypatch.setattr(modules.bake.engine.__class__, "load", lambda self, folder: "REFERENCE")
+    monkeypatch.setattr(modules.bake.engine.__class__, "load", lambda self, folder, cancelled: "REFERENCE")
     bake(flock, 1, 6)
     bpy.ops.flock.extend(frames=5)
     extended = content(modules, flock)

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import statistics
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -104,13 +105,84 @@ def test_it_bakes_from_a_folder_that_cannot_be_written(installed):
     assert files(folder) == before
 
 
+def compiled(user: Path) -> dict[str, tuple[int, int]]:
+    """What lies in the extension's own folder of compiled code."""
+    return files(user / "extensions" / ".user" / "user_default" / "flock" / "numba")
+
+
+STAGES = """
+enable()
+flock = new_flock()
+job = own("bake").Job(flock, bpy.context.scene, options=own("preferences").options())
+said = []
+while not job.tick(0.05):
+    said.append(job.message)
+answer(**record(flock) | {"said": sorted(set(said))})
+"""
+
+
 def test_a_second_process_does_not_compile_again(installed):
-    folder = installed / "extensions" / ".user" / "user_default" / "flock"
-    blender("enable()" + BAKE + "answer()", installed)
-    compiled = {name: stamp for name, stamp in files(folder).items() if name.endswith((".nbi", ".nbc"))}
-    assert compiled
-    blender("enable()" + BAKE + "answer()", installed)
-    assert {name: stamp for name, stamp in files(folder).items() if name.endswith((".nbi", ".nbc"))} == compiled
+    first = blender(STAGES, installed)
+    assert any("Compiling" in line for line in first["said"])
+    made = compiled(installed)
+    assert [name for name in made if name.endswith(".nbi")]
+    assert "compiled.json" in made
+    second = blender(STAGES, installed)
+    assert not any("Compiling" in line for line in second["said"])
+    assert compiled(installed) == made
+    assert second["hash"] == first["hash"]
+
+
+QUIT = """
+import time
+enable()
+flock = new_flock(count=2000, frames=2000)
+job = own("bake").Job(flock, bpy.context.scene, options=own("preferences").options())
+while not (job.tick(0.05) or job.message.startswith(sys.argv[1])):
+    pass
+said = job.message
+time.sleep(float(sys.argv[2]))
+answer(said=said, at=time.time())
+"""
+
+
+@pytest.mark.parametrize(("stage", "seconds"), [("Compiling", 0), ("Compiling", 3), ("Starting", 0.2), ("Flying", 0)])
+def test_quitting_while_a_bake_compiles_or_flies_is_harmless(installed, stage, seconds):
+    if stage in ("Starting", "Flying"):
+        blender(STAGES, installed)
+    told = blender(QUIT, installed, stage, seconds)
+    assert told["said"].startswith(stage)
+    assert time.time() - told["at"] < 15, "it hung at its end"
+    after = blender(STAGES, installed)
+    assert after["engine"] == "NUMBA"
+
+
+def test_without_a_python_to_start_the_bake_compiles_by_itself(installed):
+    told = blender("sys.executable = '/nowhere/python'\n" + STAGES, installed)
+    assert told["engine"] == "NUMBA"
+    assert [name for name in compiled(installed) if name.endswith(".nbi")]
+
+
+def test_other_addons_keep_their_numba_settings_and_their_cache(installed, tmp_path):
+    theirs = tmp_path / "theirs.py"
+    theirs.write_text("import numba\n@numba.njit(cache=True)\ndef one(x): return x + 1\n")
+    script = """
+sys.path.insert(0, sys.argv[1])
+enable()
+import numba
+from numba.core import config
+before = {name: getattr(config, name) for name in dir(config) if name.isupper()}
+before["threads"] = numba.get_num_threads()
+flock = new_flock()
+bpy.ops.flock.bake()
+after = {name: getattr(config, name) for name in dir(config) if name.isupper()} | {"threads": numba.get_num_threads()}
+import theirs
+answer(one=theirs.one(1), same=before == after, engine=record(flock)["engine"])
+"""
+    told = blender(script, installed, tmp_path)
+    assert told["engine"] == "NUMBA" and told["same"] and told["one"] == 2
+    assert list((tmp_path / "__pycache__").glob("theirs.one-*.nbi"))
+    assert not [name for name in compiled(installed) if "theirs" in name]
 
 
 def extension_with_a_broken_numba(folder: Path) -> Path:

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The engine of a bake: numba, compiled once on a machine by a process of its own, so that the window lives and can be closed meanwhile.
+
+numba is not imported before a bake needs it, and where it cannot be used the reference flies.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.metadata
+import importlib.util
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..core import simulation
+
+log = logging.getLogger(__name__)
+
+CORE = simulation.__package__ or ""
+SOURCES = Path(simulation.__file__).parent
+DONE = "compiled.json"
+"""In the folder of compiled code: what was compiled there last, and by what."""
+
+# Our modules get the names that they have in Blender, for what is compiled remembers them; their parents are empty there.
+_COMPILE = """
+import importlib, json, sys, types
+told = json.loads(sys.argv[1])
+assert sys.version == told["python"]
+sys.path[:] = told["path"]
+parts = told["core"].split(".")
+for end in range(1, len(parts)):
+    parent = sys.modules[".".join(parts[:end])] = types.ModuleType(".".join(parts[:end]))
+    parent.__path__ = []
+parent.__path__ = [told["folder"]]
+from numba.core import config
+config.CACHE_DIR = told["cache"]
+importlib.import_module(told["core"] + ".steering").warm_up()
+with open(told["done"], "w") as file:
+    json.dump(told["stamp"], file)
+"""
+
+
+class Engine:
+    """What is known of numba on this machine."""
+
+    def __init__(self) -> None:
+        self.ready = False
+        """It has been loaded."""
+        self.problem = ""
+        """A sentence where the flock flies without numba."""
+        self._process: subprocess.Popen | None = None
+        self._loading = threading.Lock()
+
+    def look(self) -> None:
+        """Asks whether numba is installed at all."""
+        if importlib.util.find_spec("numba") is None:
+            self.problem = (
+                "numba is missing here: bakes are slower, and fly differently in detail. Reinstall Flock to get it"
+            )
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether the other process is at work."""
+        process = self._process
+        return process is not None and process.poll() is None
+
+    def prepare(self, folder: str) -> None:
+        """Has another process compile into the folder, unless that was done; nobody waits for it.
+
+        Without a folder there is nothing to prepare: this process then compiles by itself at the first bake.
+        """
+        if self.ready or self.is_compiling or self.problem or not folder or is_compiled(folder):
+            return
+        told = {"python": sys.version, "path": sys.path, "core": CORE, "folder": str(SOURCES.parent), "cache": folder}
+        told |= {"stamp": _stamp(), "done": str(Path(folder, DONE))}
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _COMPILE, json.dumps(told)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+        except OSError as error:  # there is no Python to be started here
+            log.info("the engine is not compiled ahead: %s", error)
+            return
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Ends the other process; the next bake starts it again."""
+        process, self._process = self._process, None
+        if process:
+            process.kill()
+            process.wait()
+        atexit.unregister(self.stop)
+
+    def load(self, folder: str, cancelled: Callable[[], bool] = lambda: False) -> str:
+        """Imports the fastest engine and returns its name; what it compiles is kept in the folder.
+
+        Raises:
+            Cancelled: while it waited for the other process.
+        """
+        with self._loading:
+            self.prepare(folder)
+            process = self._process
+            while process and process.poll() is None:
+                if cancelled():
+                    raise simulation.Cancelled
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(0.1)
+            if cancelled():  # also where the other process was ended, since Blender is about to be
+                raise simulation.Cancelled
+            with _cache_in(folder):
+                name, module = simulation.load_engine()
+            if name == "NUMBA":
+                module.warm_up()
+            else:
+                self.problem = "numba does not work here: bakes are slower, and fly differently in detail. Reinstall Flock to get it"
+            self.ready = True
+            return name
+
+
+engine = Engine()
+
+
+def is_compiled(folder: str) -> bool:
+    """Whether the folder holds this release, compiled for this Python and by this numba."""
+    try:
+        return json.loads(Path(folder, DONE).read_text()) == _stamp()
+    except (OSError, ValueError):
+        return False
+
+
+def _stamp() -> list:
+    """What has to be the same for compiled code to be used again."""
+    sources = sorted(SOURCES.glob("*.py"))
+    known = [[path.name, path.stat().st_mtime_ns, path.stat().st_size] for path in sources]
+    try:
+        numba = importlib.metadata.version("numba")
+    except importlib.metadata.PackageNotFoundError:
+        numba = ""
+    return [sys.version, numba, known]
+
+
+@contextlib.contextmanager
+def _cache_in(folder: str) -> Iterator[None]:
+    """Sends what numba compiles meanwhile to our folder; its settings are the other add-ons' again afterwards."""
+    try:
+        from numba.core import config
+    except Exception as error:  # a broken numba raises anything at all
+        log.info("numba cannot be imported: %s", error)
+        yield
+        return
+    before = config.CACHE_DIR
+    config.CACHE_DIR = folder or before
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def version(name: str) -> str:
+    """Of an engine, once it is loaded: another one may give other bits."""
+    if name != "NUMBA":
+        import numpy as np
+
+        return f"numpy {np.__version__}"
+    import numba
+
+    return f"numba {numba.__version__}"
