@@ -25,7 +25,7 @@ class FLOCK_AP_preferences(bpy.types.AddonPreferences):
         max=1024,
     )
     sidecar_limit: IntProperty(
-        name="Largest Clip in the File",
+        name="Largest Clip in the File (MB)",
         description="Megabytes; larger clips are stored in a file beside the .blend, where a flock's storage is automatic",
         default=64,
         min=0,
