@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..core import flight_check
 from ..core.effectors import Effectors
 from ..core.settings import FlockError, Settings
