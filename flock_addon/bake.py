@@ -13,6 +13,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 import bpy
@@ -38,8 +39,8 @@ class Job:
     """One bake of one flock. Call `tick` until it answers true; `message` and `progress` tell how far it is.
 
     Args:
-        plan: which frames; the flock's own range by default.
-        unfinished: the scratch file of a bake to go on with, which then gives the plan.
+        wanted: which frames; the flock's own range by default.
+        unfinished: the scratch file of a bake to go on with, which then says which frames.
 
     Raises:
         FlockError: a sentence, before anything has begun.
@@ -148,10 +149,11 @@ class Job:
             self.share = 0.1 * share
             if time.monotonic() > end:
                 return
-        self._know(self._sampler.samples())
+        samples = self._sampler.samples()
+        self._know(samples)
         compiled = engine.ready or is_compiled(self.options.cache_folder)
         self.stage = "Starting" if compiled else "Compiling, which only the first bake on a machine has to"
-        self._flight = Flight(self._task(sampling.effectors(self._sampler.samples())), self._cancel)
+        self._flight = Flight(self._task(sampling.effectors(samples)), self._cancel)
         self._flight.start()
 
     def _know(self, samples: sampling.Samples) -> None:
@@ -168,7 +170,7 @@ class Job:
 
     def _task(self, effectors: Effectors) -> Task:
         made = self._unfinished.about if self._unfinished else self._kept
-        about = {"first": self.plan.first, "last": self.plan.last, "keep": self.plan.keep, "fps": self.fps}
+        about = {"file": plan.file_name(), "flock": self.name, "fps": self.fps} | asdict(self.plan)
         return Task(
             settings=self.settings,
             effectors=effectors,
@@ -205,9 +207,16 @@ class Job:
             flight.discard()
         finally:
             flight.close()
-        plan.discard(self._places)
+        self._tidy()
         running.pop(self.uid, None)
         return True
+
+    def _tidy(self) -> None:
+        """Deletes what an older bake left in the other place."""
+        try:
+            plan.discard(self._places)
+        except FlockError as error:
+            self.warnings.append(str(error))
 
     def _write(self, flight: Flight, head: scratch.Head) -> None:
         flock = self._flock()

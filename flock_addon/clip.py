@@ -101,6 +101,7 @@ def _assemble(mesh_name: str, header: Header, record: Mapping[str, Any], parts: 
     digest = _new_digest(header.frames, header.count)
     if header.count:
         mesh.vertices.add(header.count * header.frames + HEADER_VERTICES)
+        mesh.attributes.remove(mesh.attributes[".select_vert"])  # new vertices are selected ones: a byte for each
         for name, width in WIDTHS.items():
             flat = _with_header(name, parts(name), header)
             digest.update(flat[: -HEADER_VERTICES * width])

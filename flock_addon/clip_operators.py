@@ -7,7 +7,7 @@ from __future__ import annotations
 import bpy
 
 from ..core.settings import FlockError
-from . import bake, clip, nodes, properties
+from . import bake, clip, nodes, plan, properties
 
 
 def _idle_flock(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -110,7 +110,8 @@ class FLOCK_OT_export_points(_ClipOperator):
 
 
 class FLOCK_OT_clips_remove_unused(bpy.types.Operator):
-    """Delete the clips' files beside this file that it does not use. Other files, and older copies of this one, may still"""
+    """Delete the clips' files beside this file that it does not use. Other files, and older copies of this one, may still.
+    Also what unfinished bakes left of flocks that this file has no more"""
 
     bl_idname = "flock.clips_remove_unused"
     bl_label = "Remove Unused Clips"
@@ -120,7 +121,7 @@ class FLOCK_OT_clips_remove_unused(bpy.types.Operator):
         return bool(bpy.data.filepath) and not bake.running
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        self.found = clip.unused_files()
+        self.found = [*clip.unused_files(), *plan.orphans()]
         if not self.found:
             self.report({"INFO"}, "There are no unused clips beside this file")
             return {"CANCELLED"}
@@ -132,12 +133,16 @@ class FLOCK_OT_clips_remove_unused(bpy.types.Operator):
             self.layout.label(text=path.name, icon="FILE_BLEND")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
+        orphans = plan.orphans()
+        left = sum(path.stat().st_size for path in orphans)
         try:
             gone = clip.remove_unused_files()
+            plan.discard(orphans)
         except FlockError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        self.report({"INFO"}, f"Deleted {len(gone)} clips, {bake.megabytes(sum(gone.values()))}")
+        size = bake.megabytes(sum(gone.values()) + left)
+        self.report({"INFO"}, f"Deleted {len(gone)} clips and {len(orphans)} unfinished bakes, {size}")
         return {"FINISHED"}
 
 

@@ -8,7 +8,7 @@ import hashlib
 import math
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -273,6 +273,22 @@ def _scratch_name(file: str, flock: str, folder: str) -> str:
     return f"{bpy.path.clean_name(file)}-{bpy.path.clean_name(flock)}-{exact}{scratch.SUFFIX}"
 
 
+def file_name() -> str:
+    """Of the file that is open, without its folder; empty while it is unsaved."""
+    return bpy.path.basename(bpy.data.filepath)
+
+
+def orphans() -> list[Path]:
+    """Scratch files beside this file of flocks that it has no more: they were renamed or deleted after a crash."""
+    names = {item.name for item in bpy.data.objects if properties.is_flock(item)}
+    heads = map(scratch.look, clip.sidecar_folder().glob(f"*{scratch.SUFFIX}"))
+    return [
+        head.path
+        for head in heads
+        if head and head.about.get("file") == file_name() and head.about.get("flock") not in names
+    ]
+
+
 def unfinished(flock: bpy.types.Object, options: Options) -> scratch.Head | None:
     """The flock's unfinished bake, where a crash left one. Cheap: it looks at two paths."""
     for path in scratch_places(flock, options):
@@ -287,7 +303,7 @@ def plan_of(head: scratch.Head) -> Plan:
     return Plan(head.about["first"], head.about["last"], head.about["keep"])
 
 
-def discard(places: tuple[Path, ...]) -> None:
+def discard(places: Iterable[Path]) -> None:
     """Deletes scratch files.
 
     Raises:

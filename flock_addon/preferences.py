@@ -56,9 +56,9 @@ def options() -> Options:
 
 
 def user_folder(name: str) -> str:
-    """A folder of the extension's own; empty where it cannot be written."""
+    """A folder of the extension's own, which is made when something is put there; empty where there cannot be one."""
     try:
-        return bpy.utils.extension_path_user(PACKAGE, path=name, create=True)
+        return bpy.utils.extension_path_user(PACKAGE, path=name)
     except (OSError, ValueError):
         return ""
 

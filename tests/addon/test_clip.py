@@ -65,6 +65,10 @@ def test_what_is_written_is_read_back_bit_for_bit(clip):
     assert clip.damage(mesh) is None
 
 
+def test_a_clip_carries_nothing_but_its_own_attributes(clip):
+    assert sorted(attribute.name for attribute in written(clip)[1].attributes) == sorted(NAMES)
+
+
 def test_the_nodes_find_the_header_in_the_last_two_vertices(clip):
     made, mesh = written(clip)
     assert len(mesh.vertices) == 6 * 5 + 2

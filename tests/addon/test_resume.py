@@ -350,6 +350,27 @@ def test_a_new_bake_takes_its_place(modules, flock, stop_after, tmp_path):
     assert scratch_files(tmp_path) == []
 
 
+def test_a_renamed_flocks_scratch_file_can_be_deleted_with_the_unused_clips(modules, flock, stop_after, tmp_path):
+    interrupted(flock, stop_after)
+    assert modules.plan.orphans() == []
+    flock.name = "Geese"
+    (path,) = scratch_files(tmp_path)
+    other = path.with_name("other-Flock-01234567.bake")
+    modules.scratch.Writer(other, 3, {"file": "other.blend", "flock": "Flock"}).close()
+    assert modules.operators.unfinished(flock) is None
+    assert modules.plan.orphans() == [path], "that of another file is its own"
+    assert bpy.ops.flock.clips_remove_unused() == {"FINISHED"}
+    assert scratch_files(tmp_path) == [other]
+
+
+def test_the_panel_says_what_was_left_and_how_large_a_bake_will_be(modules, flock, stop_after):
+    interrupted(flock, stop_after)
+    # 30 boids x 15 frames x 44 bytes and a page or two
+    assert "frames 1 to 40 was ended at 15 (0.0 MB" in modules.bake.unfinished_line(modules.operators.unfinished(flock))
+    flock.flock.count, flock.flock.frame_end = 20_000, 250
+    assert "220.0 MB" in next(iter(modules.bake.state_lines(flock, bpy.context.scene)))
+
+
 def test_two_flocks_of_one_file_have_their_own(modules, flock, stop_after, tmp_path):
     interrupted(flock, stop_after)
     bpy.ops.flock.new(count=5)
