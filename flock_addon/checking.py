@@ -21,12 +21,12 @@ from . import clip, compat, nodes, sampling, stale
 """Where the record keeps the findings of each frame."""
 
 _SENTENCES = {
-    "collisions": ("Near collisions: {count}, closest {worst:.3g}", "Closest pair {worst:.3g} apart"),
-    "inside": ("Inside obstacles: {count}, {worst:.2g} deep", "Nobody inside an obstacle"),
-    "inside_between": ("Inside between frames: {count}, {worst:.2g} deep", "Nor between frames"),
-    "rolls": ("Roll flips: {count}, up to {worst:.0f}° a second", "No roll flips"),
-    "turns": ("Turns too fast: {count}, up to {worst:.0f}° a second", "No turn beyond the limit"),
-    "leavers": ("Left the flock: {count}, up to {worst:.3g} away", "Nobody has left"),
+    "collisions": ("Near collisions: {count}, {worst:.2g} apart", "Closest pair: {worst:.3g} apart"),
+    "inside": ("Inside: {count}, {worst:.2g} deep", "Nobody inside an obstacle"),
+    "inside_between": ("Between frames: {count}, {worst:.2g} deep", "Nobody between frames"),
+    "rolls": ("Roll flips: {count}, {worst:.0f}°/s", "No roll flips"),
+    "turns": ("Turns too fast: {count}, {worst:.0f}°/s", "No turn beyond the limit"),
+    "leavers": ("Left: {count}, {worst:.3g} away", "Nobody has left"),
 }
 _ANGLES = ("rolls", "turns")
 _NONE = np.zeros((0, len(flight_check.NAMES), 3))

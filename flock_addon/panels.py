@@ -112,11 +112,10 @@ class FLOCK_PT_flight_check(_FlockPanel, bpy.types.Panel):
     def draw_flock(self, layout, flock, scene) -> None:
         column = layout.column(align=True)
         for line in checking.lines(flock.data):
-            row = column.row(align=True)
+            row = column.split(factor=0.78, align=True)
             row.label(text=line.text, icon="ERROR" if line.is_fault else "CHECKMARK")
             if line.frame is not None:
-                jump = row.operator(check_operators.FLOCK_OT_jump.bl_idname, text="", icon="TIME")
-                jump.frame = line.frame
+                row.operator(check_operators.FLOCK_OT_jump.bl_idname, text=f"{line.frame:g}").frame = line.frame
         layout.operator(check_operators.FLOCK_OT_check_flight.bl_idname, icon="VIEWZOOM")
 
 

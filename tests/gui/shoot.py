@@ -26,6 +26,7 @@ SECONDS = {
     "playing": 75,
     "preferences": 20,
     "wrong_setting": 20,
+    "flight_check": 120,
     "escape": 90,
     "first_compile": 60,
     "first_flock": 240,
