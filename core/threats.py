@@ -80,10 +80,13 @@ def felt(state: State, settings: Settings, effectors: Effectors, dt: float) -> n
     nearest, normal = np.full(len(state), np.inf), np.zeros_like(state.position)
     for wall in walls:
         near = np.flatnonzero(wall.distance(state.position, 0.0)[0] < settings.feeler_length)
-        for feeler in feelers(unit(state.velocity[near]), settings, effectors.up):
-            way, face = probe(state.position[near], feeler, settings.feeler_length, wall)
-            sooner = way < nearest[near]
-            nearest[near[sooner]], normal[near[sooner]] = way[sooner], face[sooner]
+        reaching = np.array(feelers(unit(state.velocity[near]), settings, effectors.up))
+        start = np.broadcast_to(state.position[near], reaching.shape).reshape(-1, 3)
+        way, face = probe(start, reaching.reshape(-1, 3), settings.feeler_length, wall)
+        way, face = way.reshape(reaching.shape[:2]), face.reshape(reaching.shape)
+        first = np.argmin(way, axis=0), np.arange(len(near))
+        sooner = way[first] < nearest[near]
+        nearest[near[sooner]], normal[near[sooner]] = way[first][sooner], face[first][sooner]
     strength = np.where(np.isfinite(nearest), settings.feelers * full_push(settings), 0.0)
     if settings.edge == "SMOOTH" and settings.feeler_length > 0:
         strength = strength * smoothstep(1.0 - nearest / settings.feeler_length)

@@ -101,11 +101,11 @@ def test_out_of_a_sphere_a_boid_comes_in_at_the_opposite_point(boundary, engine)
 def test_a_flock_that_steers_back_stays_inside_and_turns_before_the_border(space, feelers, engine):
     room = {"space": space, "space_size": (40.0, 40.0, 40.0), "feelers": feelers, "feeler_length": 8.0}
     settings = Settings(count=100, seed=3, pre_roll=0.0, **room)
-    frames = list(Simulation(settings, frames=240, engine=engine))
+    frames = list(Simulation(settings, frames=168, engine=engine))
     places = np.array([frame.state.position for frame in frames])
     gap = (20.0 - np.abs(places)).min(axis=2) if space == "BOX" else 20.0 - np.linalg.norm(places, axis=2)
     assert gap.min() > -1e-5
-    # in five seconds at cruise speed they have come as far as the border is, and been there for the other five
+    # in five seconds at cruise speed they have come as far as the border is, and been there since
     assert np.median(gap.min(axis=0)) < 6.0
     assert (gap < 0.01).mean() < (0.02 if feelers else 0.002)
     speed = np.linalg.norm([frame.state.velocity for frame in frames], axis=2)
