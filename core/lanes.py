@@ -36,7 +36,7 @@ QUARTER, STRAIGHT = F(np.pi / 2), F(np.pi)
 
 def compiled(**options):
     """As all our kernels are compiled: without the interpreter's lock, once, and in float32 arithmetic that may use lanes."""
-    return numba.njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy", **options)
+    return numba.njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy", _nrt=False, **options)
 
 
 def _pointer(context, builder, kind, array, index):
