@@ -97,8 +97,8 @@ class Settings:
     release_duration: float = 0.0
     """Seconds over which the boids leave their spawn points one by one; 0 lets all go at once."""
     size_variation: float = 0.0
-    """Half-width of the boids' sizes around 1, as a share (0 to 0.9): of how large each is drawn (`Traits.size`); all keep
-    the clearance of the largest."""
+    """Half-width of the boids' sizes around 1, as a share (0 to 0.9): they are drawn so; all keep the clearance of the
+    largest."""
     speed_variation: float = 0.1
     """The same for the speeds."""
     weight_variation: float = 0.1

@@ -59,7 +59,7 @@ class Traits:
 
     @cached_property
     def size(self) -> np.ndarray:
-        """float64 (N,), factor of the body length: how large each is to be drawn."""
+        """float64 (N,), factor of the body length: for who draws them by itself."""
         return self._vary(Purpose.SIZE, self.settings.size_variation)
 
     @cached_property

@@ -242,7 +242,7 @@ class FLOCK_PT_spawn_more(_FlockPanel, bpy.types.Panel):
             layout.prop(own, name)
         column = layout.column(align=True)
         column.prop(own, "speed_variation", text="Variation Speed", slider=True)
-        column.prop(own, "size_variation", text="Room", slider=True)
+        column.prop(own, "size_variation", text="Size", slider=True)
         column.prop(own, "weight_variation", text="Character", slider=True)
 
 

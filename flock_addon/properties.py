@@ -53,6 +53,12 @@ def _changed_length(self: Any, context: bpy.types.Context) -> None:
     _changed_spawn(self, context)
 
 
+def _changed_sizes(self: Any, context: bpy.types.Context) -> None:
+    modifier = nodes.find_modifier(self.id_data)
+    if modifier:
+        compat.set_input(modifier, "Scale Variation", self.size_variation)
+
+
 def _changed_creature(self: Any, context: bpy.types.Context) -> None:
     show_creature(self.id_data)
 
@@ -278,7 +284,12 @@ class FLOCK_PG_flock(bpy.types.PropertyGroup):
         "initial_speed_variation", "Initial Speed Variation", "Share by which the speeds at the start differ"
     )
     release_duration: _seconds("release_duration", "Release", "Time over which the boids leave their places one by one")
-    size_variation: _share("size_variation", "Size Variation", "Share by which the boids' room differs")
+    size_variation: _share(
+        "size_variation",
+        "Size Variation",
+        "Share by which the creatures' sizes differ; all keep the clearance of the largest",
+        update=_changed_sizes,
+    )
     speed_variation: _share("speed_variation", "Speed Variation", "Share by which the boids' speeds differ")
     weight_variation: _share("weight_variation", "Character Variation", "Share by which the boids' weights differ")
 

@@ -98,6 +98,24 @@ def test_the_body_length_scales_every_length_and_speed(flock, properties, core):
         assert getattr(found, name).radius == pytest.approx(getattr(wanted, name).radius)
 
 
+def test_the_body_length_scales_the_weights_that_go_with_it(flock, properties, core):
+    own = core.Settings(separation=core.Rule(2.0, steer="RAW"), alignment=core.Rule(3.0), attraction_steer="UNIT")
+    properties.from_settings(flock.flock, own)
+    flock.flock.body_length = 4.0
+    found, wanted = properties.to_settings(flock.flock), own.scaled(4.0)
+    # 1 / d is an acceleration only if its weight is a length times an acceleration: it grows with the square
+    assert wanted.separation.weight == 32.0 and wanted.alignment.weight == 12.0
+    for name in core.RULES:
+        assert getattr(found, name).weight == pytest.approx(getattr(wanted, name).weight)
+    assert found.attraction == pytest.approx(wanted.attraction)
+
+
+def test_the_creatures_are_drawn_as_different_in_size_as_the_settings_say(flock, flock_addon):
+    flock.flock.size_variation = 0.3
+    modifier = flock_addon.nodes.find_modifier(flock)
+    assert flock_addon.compat.get_input(modifier, "Scale Variation") == pytest.approx(0.3)
+
+
 def test_every_setting_has_a_property_with_a_name_a_description_and_an_override(flock, core):
     for owner, kind in [
         (flock.flock, core.Settings),
