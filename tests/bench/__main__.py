@@ -17,6 +17,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,22 +54,24 @@ class Run:
 
     def _parts(self) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
         for threads in self.threads:
-            yield f"steps on {threads} threads", lambda threads=threads: self._steps(threads)
+            yield f"steps, threads: {threads}", partial(self._steps, threads)
         for name in ("uniform", "stray", "default"):
             for threads in self.threads:
-                yield (
-                    f"memory, {name}, on {threads} threads",
-                    lambda name=name, threads=threads: self._ask("memory", name, threads=[threads]),
-                )
-        yield (
-            "the start",
-            lambda: {"milliseconds": {"start": {k: {"any": v} for k, v in start.times(self.size).items()}}},
-        )
+                yield f"memory, {name}, threads: {threads}", partial(self._memory, name, threads)
+        yield "the start", self._start
         for part in BLENDER_PARTS:
-            yield f"{part} in Blender", lambda part=part: self._in_blender(part)
+            yield f"{part} in Blender", partial(self._in_blender, part)
 
     def _steps(self, threads: int) -> dict[str, Any]:
         return self._ask("steps", threads=[threads], OMP_NUM_THREADS=str(threads))
+
+    def _memory(self, name: str, threads: int) -> dict[str, Any]:
+        # glibc then keeps nothing that was given back, which would hide what is asked for next
+        return self._ask("memory", name, threads=[threads], MALLOC_MMAP_THRESHOLD_="65536")
+
+    def _start(self) -> dict[str, Any]:
+        times = {name: {"any": value} for name, value in start.times(self.size).items()}
+        return {"milliseconds": {"start": times}}
 
     def _in_blender(self, part: str) -> dict[str, Any]:
         python = blender_python()

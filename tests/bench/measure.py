@@ -38,7 +38,7 @@ class Patience:
     turns: int = 9
     at_least: float = 0.01
     """Seconds of each turn: what is quicker is called several times."""
-    at_most: float = 30.0
+    at_most: float = 15.0
     """Seconds that one of several takes before it is left out of further turns."""
 
 
