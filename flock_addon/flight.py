@@ -66,7 +66,7 @@ class Flight(threading.Thread):
         self.findings: np.ndarray | None = None
         """What the flight check found at each frame that was flown, (F, 6, 3); None where it could not look."""
         self.engine, self.engine_version = "", ""
-        self._cancelled = cancelled
+        self._cancelled, self._unwanted = cancelled, False
         self._simulation: Simulation | None = None
         self._writer: scratch.Writer | None = None
         self._resumed = 0
@@ -113,7 +113,8 @@ class Flight(threading.Thread):
         raise FlockError(f"The bake stopped, and the old clip is as it was: {self._error}") from self._error
 
     def discard(self) -> None:
-        """Deletes the scratch file."""
+        """Deletes the scratch file, also where it is only just being made."""
+        self._unwanted = True
         if self._writer:
             self._writer.discard()
 
@@ -146,9 +147,8 @@ class Flight(threading.Thread):
             self._resumed = self.frames_done = self._writer.frames
         else:
             self._writer = self._create()
-        if self._cancelled.is_set():  # whoever cancelled meanwhile did not see the file yet
-            self.discard()
-            raise Cancelled
+        if self._unwanted:  # whoever cancelled meanwhile did not see the file yet
+            self._writer.discard()
 
     def _create(self) -> scratch.Writer:
         task = self.task

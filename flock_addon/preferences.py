@@ -49,16 +49,16 @@ def options() -> Options:
     own = _own()
     return Options(
         threads=own.threads or None if own else None,
-        cache_folder=user_folder("numba"),
-        scratch_folder=user_folder("scratch"),
+        cache_folder=user_folder("numba", create=True),
+        scratch_folder=user_folder("scratch", create=False),
         **({"sidecar_limit": own.sidecar_limit * 1_000_000} if own else {}),
     )
 
 
-def user_folder(name: str) -> str:
-    """A folder of the extension's own, which is made when something is put there; empty where there cannot be one."""
+def user_folder(name: str, create: bool) -> str:
+    """A folder of the extension's own; empty where there cannot be one."""
     try:
-        return bpy.utils.extension_path_user(PACKAGE, path=name)
+        return bpy.utils.extension_path_user(PACKAGE, path=name, create=create)
     except (OSError, ValueError):
         return ""
 

@@ -126,7 +126,7 @@ def test_a_bake_that_is_killed_three_times_has_the_bits_of_one_that_is_not(flock
 
 
 def test_an_unsaved_file_has_its_scratch_file_in_the_extensions_folder(modules, stop_after):
-    folder = Path(modules.preferences.user_folder("scratch"))
+    folder = Path(modules.preferences.user_folder("scratch", create=False))
     bpy.context.scene.frame_end = 9
     bpy.ops.flock.new(count=8)
     bpy.context.object.flock.pre_roll = 0.0
@@ -169,7 +169,10 @@ bpy.ops.flock.resume()
 answer(place=str(left.path.parent), frames=own("clip").header(flock.data).frames, still=left.path.exists())
 """
     found = blender(OPEN + script, user, shots / "shot.blend", within=within)
-    assert Path(found["place"]) == Path(flock_addon.preferences.user_folder("scratch")) and found["frames"] == 60
+    assert (
+        Path(found["place"]) == Path(flock_addon.preferences.user_folder("scratch", create=False))
+        and found["frames"] == 60
+    )
     assert not found["still"]
 
 
@@ -298,6 +301,28 @@ def test_escape_before_the_first_frame_leaves_none_either(modules, flock, tmp_pa
     job.cancel()
     job._flight.join()
     assert scratch_files(tmp_path) == []
+
+
+@pytest.mark.parametrize(("ending", "left"), [("stop", 15), ("cancel", None)])
+def test_a_resumed_bake_that_ends_while_it_opens_its_file(modules, flock, stop_after, monkeypatch, ending, left):
+    """Quitting in that moment loses nothing; Esc deletes it all the same."""
+    interrupted(flock, stop_after, 15)
+    job = modules.bake.Job(
+        flock, bpy.context.scene, options=modules.preferences.options(), unfinished=modules.operators.unfinished(flock)
+    )
+    resume = modules.scratch.Writer.resume
+
+    def ended(head):
+        writer = resume(head)
+        getattr(job, ending)()
+        return writer
+
+    monkeypatch.setattr(modules.scratch.Writer, "resume", ended)
+    while job._flight is None:
+        job.tick(0.0)
+    job._flight.join()
+    found = modules.operators.unfinished(flock)
+    assert (found and found.frames) == left
 
 
 def test_another_file_that_is_opened_meanwhile_leaves_it(modules, flock, tmp_path):
