@@ -322,7 +322,7 @@ def refresh_spawn(flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
 
 def replace_clip(flock: bpy.types.Object, new: bpy.types.Mesh) -> None:
     """Gives the flock this mesh, and removes the old one where nobody else uses it."""
-    old = flock.data
+    old: Any = flock.data
     library = old.library
     if new.library is None and not new.materials:
         for material in old.materials:

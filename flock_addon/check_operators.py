@@ -11,6 +11,7 @@ from bpy.props import FloatProperty
 
 from ..core.settings import FlockError
 from . import bake, checking, operators, properties, stale
+from .compat import Result
 
 
 def _baked_flock(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -29,7 +30,7 @@ class _CheckOperator(bpy.types.Operator):
     def poll(cls, context: bpy.types.Context) -> bool:
         return _baked_flock(context) is not None
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: bpy.types.Context) -> Result:
         try:
             self.report(*self.work(context, _baked_flock(context)))
         except FlockError as error:

@@ -70,7 +70,9 @@ def findings(mesh: bpy.types.Mesh) -> flight_check.FlightCheck | None:
 def rows(record: Mapping[str, Any], frames: int) -> np.ndarray | None:
     """What a clip's record keeps of its first frames, float32 (F, 6, 3); None where they were not checked yet."""
     text = record.get(RECORD)
-    found = stale.unpacked(text).reshape(-1, len(flight_check.NAMES), 3)[:frames] if text is not None else ()
+    if text is None:
+        return None
+    found = stale.unpacked(text).reshape(-1, len(flight_check.NAMES), 3)[:frames]
     return found if len(found) == frames else None
 
 
@@ -153,7 +155,8 @@ class Check:
         flock = next((item for item in bpy.data.objects if item.session_uid == self._uid), None)
         if flock is None or clip.record(flock.data).get("hash") != self._hash:
             raise FlockError("The clip was replaced while it was checked: check the new one")
-        return flock.data
+        mesh: Any = flock.data
+        return mesh
 
 
 # -- where a fault is seen -------------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ def _set_property(mesh: bpy.types.Mesh, header: Header, record: Mapping[str, Any
 
 def is_clip(mesh: Any) -> bool:
     """Whether this datablock is a mesh that holds a clip."""
-    return isinstance(mesh, bpy.types.Mesh) and PROPERTY in mesh
+    return isinstance(mesh, bpy.types.Mesh) and PROPERTY in mesh.keys()
 
 
 def header(mesh: bpy.types.Mesh) -> Header | None:
@@ -359,7 +359,7 @@ def write_sidecar(mesh: bpy.types.Mesh, name: str, folder: str | Path | None = N
         return path
     bare = mesh.copy()  # shares its arrays with the clip
     bare.materials.clear()
-    holder = bpy.data.meshes.get((name, None))
+    holder: bpy.types.Mesh | None = bpy.data.meshes.get((name, None))
     if holder:  # lends its name meanwhile
         holder.name = "Moving"
     bare.name = name

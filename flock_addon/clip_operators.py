@@ -8,6 +8,7 @@ import bpy
 
 from ..core.settings import FlockError
 from . import bake, clip, nodes, plan, properties
+from .compat import Result
 
 
 def _idle_flock(context: bpy.types.Context) -> bpy.types.Object | None:
@@ -35,7 +36,7 @@ class _ClipOperator(bpy.types.Operator):
 
     bl_options = {"REGISTER", "UNDO"}
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: bpy.types.Context) -> Result:
         try:
             self.work(context, _idle_flock(context))
         except FlockError as error:
@@ -120,7 +121,7 @@ class FLOCK_OT_clips_remove_unused(bpy.types.Operator):
     def poll(cls, context: bpy.types.Context) -> bool:
         return bool(bpy.data.filepath) and not bake.running
 
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> Result:
         self.found = [*clip.unused_files(), *plan.orphans()]
         if not self.found:
             self.report({"INFO"}, "There are no unused clips beside this file")
@@ -132,7 +133,7 @@ class FLOCK_OT_clips_remove_unused(bpy.types.Operator):
         for path in self.found:
             self.layout.label(text=path.name, icon="FILE_BLEND")
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: bpy.types.Context) -> Result:
         orphans = plan.orphans()
         left = sum(path.stat().st_size for path in orphans)
         try:

@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import bpy
+
+Result = set[Literal["RUNNING_MODAL", "CANCELLED", "FINISHED", "PASS_THROUGH", "INTERFACE"]]
+"""What the functions of an operator return."""
 
 
 def socket_identifier(modifier: bpy.types.NodesModifier, name: str) -> str:
@@ -86,5 +89,5 @@ def use_nodes(owner: bpy.types.Material | bpy.types.World) -> None:
 def _menu_items(modifier: bpy.types.NodesModifier, name: str) -> dict[int, str]:
     """Number and name of each item of a menu input, which is stored as a number where inputs are custom properties."""
     identifier = socket_identifier(modifier, name)
-    description = modifier.id_properties_ui(identifier).as_dict() if identifier in modifier else {}
+    description = modifier.id_properties_ui(identifier).as_dict() if identifier in modifier.keys() else {}
     return {item[4]: item[0] for item in description.get("items") or ()}

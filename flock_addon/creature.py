@@ -8,6 +8,7 @@ It flies along +Y with +Z up, is one unit long from beak to tail, and the wings'
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import bpy
 
@@ -53,7 +54,7 @@ def parts(creature: bpy.types.Object) -> tuple[bpy.types.Object, ...]:
     return (creature, *(wing for wing in wings(creature) if wing))
 
 
-def _material(name: str, colour: tuple[float, float, float, float]) -> bpy.types.Material:
+def _material(name: str, colour: Any) -> bpy.types.Material:
     material = bpy.data.materials.new(name)
     compat.use_nodes(material)
     material.diffuse_color = colour

@@ -48,19 +48,24 @@ def playback_group() -> bpy.types.NodeTree:
 
 def attach(item: bpy.types.Object) -> bpy.types.NodesModifier:
     """The object's playback modifier, added when it has none yet."""
-    modifier = find_modifier(item)
-    if modifier is None:
-        modifier = item.modifiers.new(MODIFIER, "NODES")
-        modifier.node_group = playback_group()
-    elif modifier.node_group.library is None:
+    known = find_modifier(item)
+    if known is None:
+        made: Any = item.modifiers.new(MODIFIER, "NODES")
+        made.node_group = playback_group()
+        return made
+    if known.node_group.library is None:
         playback_group()
-    return modifier
+    return known
 
 
 def find_modifier(item: bpy.types.Object) -> bpy.types.NodesModifier | None:
     """The modifier that plays a clip on this object, whatever its name."""
     for modifier in item.modifiers:
-        if modifier.type == "NODES" and modifier.node_group and _kind(modifier.node_group) == PLAYBACK:
+        if (
+            isinstance(modifier, bpy.types.NodesModifier)
+            and modifier.node_group
+            and _kind(modifier.node_group) == PLAYBACK
+        ):
             return modifier
     return None
 
@@ -115,7 +120,7 @@ def _modifiers(group: bpy.types.NodeTree) -> Iterator[bpy.types.NodesModifier]:
     """Those of this file that use the group."""
     for item in bpy.data.objects:
         for modifier in item.modifiers if item.library is None else ():
-            if modifier.type == "NODES" and modifier.node_group == group:
+            if isinstance(modifier, bpy.types.NodesModifier) and modifier.node_group == group:
                 yield modifier
 
 
@@ -129,7 +134,7 @@ def _set_inputs(modifier: bpy.types.NodesModifier, values: dict[str, Any]) -> No
 
 
 def _kind(group: bpy.types.NodeTree) -> str:
-    return group[VERSION_PROPERTY]["kind"] if VERSION_PROPERTY in group else ""
+    return group[VERSION_PROPERTY]["kind"] if VERSION_PROPERTY in group.keys() else ""
 
 
 def _version(group: bpy.types.NodeTree) -> int:

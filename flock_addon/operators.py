@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import bpy
 from bpy.props import BoolProperty, FloatProperty, IntProperty
@@ -12,6 +12,7 @@ from mathutils import Vector
 
 from ..core.settings import FlockError, Settings
 from . import bake, creature, nodes, plan, preferences, properties, scratch
+from .compat import Result
 
 
 def _find(operator: bpy.types.Operator, context: bpy.types.Context) -> bpy.types.Object | None:
@@ -42,7 +43,7 @@ class FLOCK_OT_new(bpy.types.Operator):
     def poll(cls, context: bpy.types.Context) -> bool:
         return context.mode == "OBJECT"
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: bpy.types.Context) -> Result:
         new_flock(context, self.count, self.body_length)
         if not bpy.app.background:  # whoever makes a flock will bake it
             bake.engine.prepare(preferences.options().cache_folder)
@@ -103,7 +104,7 @@ def _new_empty(
     home: bpy.types.Collection,
     flock: bpy.types.Object,
     place: tuple[float, float, float],
-    look: str,
+    look: Literal["PLAIN_AXES", "SPHERE"],
     size: float,
 ) -> bpy.types.Object:
     empty = bpy.data.objects.new(name, None)
@@ -157,7 +158,7 @@ class JobOperator(bpy.types.Operator):
         """What to report at the end."""
         raise NotImplementedError
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: bpy.types.Context) -> Result:
         try:
             self._job = self.begin(context)
             self._job.run()
@@ -166,7 +167,7 @@ class JobOperator(bpy.types.Operator):
             return {"CANCELLED"}
         return self._finish()
 
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> Result:
         if bpy.app.background or context.window is None:
             return self.execute(context)
         try:
@@ -178,7 +179,7 @@ class JobOperator(bpy.types.Operator):
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
-    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> Result:
         if event.type == "ESC" and event.value == "PRESS":
             self._job.cancel()
             self._end(context)
@@ -210,7 +211,7 @@ class JobOperator(bpy.types.Operator):
             self._timer = None
         _show(context, None)
 
-    def _finish(self) -> set[str]:
+    def _finish(self) -> Result:
         self.report(*self.done(self._job))
         return {"FINISHED"}
 
@@ -334,7 +335,7 @@ class FLOCK_OT_discard(bpy.types.Operator):
     def poll(cls, context: bpy.types.Context) -> bool:
         return FLOCK_OT_resume.poll(context)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: bpy.types.Context) -> Result:
         try:
             plan.discard(plan.scratch_places(_find(self, context), preferences.options()))
         except FlockError as error:
@@ -354,7 +355,7 @@ class FLOCK_OT_free(bpy.types.Operator):
     def poll(cls, context: bpy.types.Context) -> bool:
         return _idle_flock(cls, context) is not None
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: bpy.types.Context) -> Result:
         try:
             bake.free(_find(self, context), context.scene, preferences.options())
         except FlockError as error:
@@ -374,7 +375,7 @@ class FLOCK_OT_repulsor_add(bpy.types.Operator):
     def poll(cls, context: bpy.types.Context) -> bool:
         return context.mode == "OBJECT" and properties.find_flock(context) is not None
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: bpy.types.Context) -> Result:
         flock = _find(self, context)
         own = flock.flock
         if own.repulsors is None:
@@ -399,7 +400,7 @@ class FLOCK_OT_repulsor_remove(bpy.types.Operator):
         flock = properties.find_flock(context)
         return context.mode == "OBJECT" and flock is not None and active_repulsor(flock) is not None
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: bpy.types.Context) -> Result:
         flock = _find(self, context)
         bpy.data.objects.remove(active_repulsor(flock))
         flock.flock.active_repulsor = max(0, flock.flock.active_repulsor - 1)

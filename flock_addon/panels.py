@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 
 from . import bake, check_operators, checking, clip_operators, compat, nodes, operators, properties, stale
@@ -14,11 +16,11 @@ _BLENDER_LIST_ROWS = 3
 class _FlockPanel:
     """A subpanel of the tab; the parent shows it for a flock only."""
 
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
+    bl_space_type: Any = "VIEW_3D"
+    bl_region_type: Any = "UI"
     bl_category = "Flock"
     bl_parent_id = "FLOCK_PT_flock"
-    bl_options = {"DEFAULT_CLOSED"}
+    bl_options: Any = {"DEFAULT_CLOSED"}
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 from bpy.props import IntProperty
 
@@ -40,7 +42,7 @@ class FLOCK_AP_preferences(bpy.types.AddonPreferences):
 
 
 def _own() -> FLOCK_AP_preferences | None:
-    addon = bpy.context.preferences.addons.get(PACKAGE)
+    addon: Any = bpy.context.preferences.addons.get(PACKAGE)
     return addon.preferences if addon else None
 
 

@@ -217,7 +217,8 @@ def _stand_ins(plain: list[bpy.types.Object], repulsors: list[bpy.types.Object],
 def _drive(stand_in: bpy.types.Object, item: bpy.types.Object) -> None:
     for name, path in _DRIVEN.items():
         stand_in[name] = 0.0
-        driver = stand_in.driver_add(f'["{name}"]').driver
+        curve: Any = stand_in.driver_add(f'["{name}"]')
+        driver = curve.driver
         driver.type = "SUM"
         variable = driver.variables.new()
         variable.targets[0].id = item

@@ -390,5 +390,5 @@ def _stands_still(item: bpy.types.Object) -> bool:
     """Whether nothing but its own numbers says where it is."""
     animation = item.animation_data
     animated = animation and (animation.action or len(animation.drivers) or len(animation.nla_tracks))
-    delta = any((*item.delta_location, *item.delta_rotation_euler)) or tuple(item.delta_scale) != (1.0, 1.0, 1.0)
+    delta = any(map(any, (item.delta_location, item.delta_rotation_euler))) or any(n != 1.0 for n in item.delta_scale)
     return not (item.parent or animated or len(item.constraints) or item.rigid_body or delta)
