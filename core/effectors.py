@@ -115,6 +115,8 @@ class Effectors:
                     raise FlockError(f"Give every one of the {type(group).__name__.lower()} a finite {entry.name}")
         if not (np.isfinite(self.path.points).all() and np.isfinite((self.path.radius, self.path.speed)).all()):
             raise FlockError("Give the path finite points, a finite radius and a finite speed")
+        if min(self.path.radius, self.path.speed) < 0:
+            raise FlockError("Set the path's radius and speed to 0 or more; turn its points round to fly the other way")
 
     def _groups(self):
         return (self.attractors, self.spheres, self.predators, self.planes, self.boxes)

@@ -135,7 +135,7 @@ class Settings:
     max_acceleration: float = 9.0
     """Lengths per second squared."""
     max_turn_rate: float = math.inf
-    """Of the flight, radians per second."""
+    """Of the flight, radians per second; what a boid touches may turn it faster."""
     max_climb: float = math.pi / 2
     """Steepest climb above the horizon, radians."""
     max_dive: float = math.pi / 2

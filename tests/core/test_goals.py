@@ -112,3 +112,9 @@ def test_a_path_of_no_length_leads_nowhere(points, engine):
 def test_a_path_without_numbers_is_refused(bad):
     with pytest.raises(FlockError, match="Give the path finite"):
         Effectors(path=Path(**{"points": SQUARE} | bad))
+
+
+@pytest.mark.parametrize("bad", [{"radius": -1.0}, {"speed": -0.1}])
+def test_a_path_of_negative_width_or_speed_is_answered_with_what_to_do(bad):
+    with pytest.raises(FlockError, match="0 or more"):
+        Effectors(path=Path(**{"points": SQUARE} | bad))
