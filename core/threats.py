@@ -18,7 +18,7 @@ from .space import Border, steer_back
 from .state import State
 from .vectors import any_side, length, smoothstep, unit
 
-PANIC = 0.25
+PANIC = 0.1
 """Of the flee radius, inside its edge: there fleeing sets in, smoothly; nearer it is in full."""
 
 HEAD_ON = 0.1
