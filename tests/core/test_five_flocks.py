@@ -4,13 +4,14 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core import Effectors, Settings, Simulation, Traits, attractor, avoidance, orientation, spawn, spheres
 from core.goals import sources_at
-from core.presets import load
+from core.presets import load, names
 from core.settings import RULES
 from core.simulation import load_engine
 from tests.core import ports
@@ -94,6 +95,11 @@ def test_the_godot_flock_sets_out_from_rest_with_a_step_of_a_tenth_of_a_second(s
     np.testing.assert_allclose(state.position, x, rtol=0, atol=1e-9 * 32)
     first = next(iter(Simulation(settings, effectors, engine="REFERENCE"))).state
     assert first.step == 2  # the preset's pre-roll: a tenth of a second in whole steps
+
+
+def test_the_readme_names_every_preset():
+    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert all(f"`{name}`" in text or f'"{name}"' in text for name in names())
 
 
 def test_presets_start_as_published():
