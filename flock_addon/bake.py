@@ -124,6 +124,8 @@ class Job:
         Raises:
             FlockError: a sentence; the old clip is as it was.
         """
+        if self._cancel.is_set():
+            raise FlockError(f"The bake of '{self.name}' was ended before its time")
         try:
             if self._flight is None:
                 self._sample(seconds)

@@ -28,6 +28,7 @@ SECONDS = {
     "wrong_setting": 20,
     "flight_check": 120,
     "escape": 90,
+    "unfinished": 120,
     "first_compile": 60,
     "first_flock": 240,
 }
