@@ -102,7 +102,7 @@ class Writer:
     def discard(self) -> None:
         """Deletes the file: at once, or when it is closed where the system deletes no open files."""
         try:
-            self.path.unlink(missing_ok=True)
+            _delete(self.path)
         except OSError:
             self._unwanted = True
 
@@ -112,7 +112,7 @@ class Writer:
             self._file.close()
         if self._unwanted:
             with suppress(OSError):
-                self.path.unlink()
+                _delete(self.path)
 
 
 def _in_use(path: Path) -> str:
@@ -244,6 +244,13 @@ def discard(path: Path) -> None:
         with path.open("r+b") as file:
             if not _lock(file.fileno()):
                 raise FlockError(_in_use(path))
-        path.unlink()
+        _delete(path)
     except OSError as error:
         raise FlockError(f"The file {path} cannot be deleted: {error}. Delete it by hand") from error
+
+
+def _delete(path: Path) -> None:
+    """Deletes a file, and its folder where nothing else is in it."""
+    path.unlink(missing_ok=True)
+    with suppress(OSError):
+        path.parent.rmdir()
