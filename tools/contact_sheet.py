@@ -3,9 +3,10 @@
 """Contact sheets of a flight and what can be measured of it, for tuning a flock by eye and by number.
 
     python tools/contact_sheet.py OUT.png [--count N] [--frames N] [--preset NAME] [--sphere RADIUS] [--reach LENGTHS]
+        [--predator RADIUS]
 
 Needs numpy, scipy and pillow beside core. The camera follows the middle of the flock; the target flies a slow figure. With a small
-reach one sees how single birds bank and beat their wings.
+reach one sees how single birds bank and beat their wings. With a predator, one crosses the flock's way in the middle of the clip.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from core import Effectors, Settings, Simulation, attractor, spheres
+from core import Effectors, Settings, Simulation, attractor, predator, spheres
 from core.orientation import cross, forward_of, up_of
 
 FPS = 24.0
@@ -41,6 +42,18 @@ def flight_effectors(settings: Settings, frames: int, sphere: float) -> Effector
     path = np.stack((reach * np.sin(2 * turn) / 2, reach * np.sin(turn), 0.25 * reach * np.sin(0.7 * turn)), axis=1)
     obstacles = {"spheres": spheres([[0.0, 0.5 * reach, 0.0]], [sphere])} if sphere else {}
     return Effectors(attractors=attractor(path), **obstacles)
+
+
+def with_predator(settings: Settings, effectors: Effectors, frames: int, radius: float) -> Effectors:
+    """One that flies through the middle of the flock, from its left, at one and a half times the boids' max speed, halfway through."""
+    half = frames // 2
+    *_, frame = Simulation(settings, effectors, fps=FPS, frames=half)
+    ahead = frame.state.velocity.mean(axis=0)
+    across = np.cross(ahead, (0.0, 0.0, 1.0)) / max(float(np.hypot(*ahead[:2])), 1e-9)
+    way = (np.arange(frames * settings.substeps + 1) / settings.substeps - half) / FPS * 1.5 * settings.max_speed
+    return replace(
+        effectors, predators=predator(frame.state.position.mean(axis=0) + np.outer(way, across), radius, 12.0)
+    )
 
 
 def measures(position: np.ndarray, velocity: np.ndarray, length: float) -> dict[str, float]:
@@ -84,24 +97,39 @@ def draw(frame, settings: Settings, effectors: Effectors, start: int, reach: flo
         centre = position[np.argmin(np.linalg.norm(position - centre, axis=1))]
     reach = reach or max(np.percentile(np.abs(position - centre), 98) * 1.5, 8 * settings.body_length)
     side, up = np.array((1.0, 0.0, 0.0)), np.array((0.0, 0.5, 0.87))
+    moment = effectors.at((frame.number - start) * settings.substeps)
+    near = np.ones(len(position), bool)
+    if (
+        moment.predators.radius.size
+    ):  # along its way, so that one looks through the hole; who is before or behind it is pale
+        way = moment.predators.position[1, 0] - moment.predators.position[0, 0]
+        way /= np.linalg.norm(way)
+        side, up = np.cross(way, (0.0, 0.0, 1.0)), np.array((0.0, 0.0, 1.0))
+        near = np.abs((position - moment.predators.position[0, 0]) @ way) < moment.predators.radius[0, 0] / 2
 
     def project(points):
         offset = points - centre
         scale = CELL / 2 / reach
         return np.stack((CELL / 2 + offset @ side * scale, CELL / 2 - offset @ up * scale), axis=-1)
 
-    moment = effectors.at((frame.number - start) * settings.substeps)
     for place, radius in zip(moment.spheres.centre[0], moment.spheres.radius[0], strict=True):
         x, y = project(place)
         size = radius * CELL / 2 / reach
         pen.ellipse((x - size, y - size, x + size, y + size), fill=(160, 140, 120))
+    for place, radius in zip(moment.predators.position[0], moment.predators.radius[0], strict=True):
+        x, y = project(place)
+        size = radius * CELL / 2 / reach
+        pen.ellipse((x - size, y - size, x + size, y + size), outline=(200, 120, 110))
+        pen.ellipse((x - 6, y - 6, x + 6, y + 6), fill=(120, 20, 20))
     for place in moment.attractors.position[0]:
         x, y = project(place)
         pen.ellipse((x - 4, y - 4, x + 4, y + 4), fill=(220, 60, 40))
-    for body, left, right in project(bird(frame.state, settings.body_length)):
+    lines = project(bird(frame.state, settings.body_length))
+    for boid in np.argsort(near, kind="stable"):  # the pale ones first
+        body, left, right = lines[boid]
         for wing in (left, right):
-            pen.line(tuple(wing.ravel()), fill=(120, 130, 150))
-        pen.line(tuple(body.ravel()), fill=(50, 60, 80))
+            pen.line(tuple(wing.ravel()), fill=(120, 130, 150) if near[boid] else (190, 205, 220))
+        pen.line(tuple(body.ravel()), fill=(50, 60, 80) if near[boid] else (175, 190, 206))
         pen.point(tuple(body[1]), fill=(200, 90, 40))
     pen.text((6, 4), f"{frame.number}", fill=(0, 0, 0))
     return image
@@ -134,6 +162,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=1000)
     parser.add_argument("--preset", default="")
     parser.add_argument("--sphere", type=float, default=0.0, help="radius of a sphere in the way, body lengths")
+    parser.add_argument("--predator", type=float, default=0.0, help="radius in which one is fled from, body lengths")
     parser.add_argument(
         "--reach", type=float, default=0.0, help="half the width of a picture, body lengths; else the flock's"
     )
@@ -145,6 +174,8 @@ def main() -> None:
         settings = load(options.preset)
     settings = replace(settings, count=options.count or settings.count)
     effectors = flight_effectors(settings, options.frames, options.sphere * settings.body_length)
+    if options.predator:
+        effectors = with_predator(settings, effectors, options.frames, options.predator * settings.body_length)
     simulation, drawn, found, flips = fly(settings, effectors, options.frames, options.reach * settings.body_length)
     sheet = Image.new("RGB", (COLUMNS * CELL, -(-len(drawn) // COLUMNS) * CELL))
     for index, picture in enumerate(drawn):
