@@ -481,9 +481,9 @@ def _hermite(tree: _Tree, places: list, velocities: list, factor: Any, seconds: 
 
 def _bank(tree: _Tree):
     """Angle of the wings against the horizon, positive with the right wing low."""
-    rotation = tree.attribute("rotation", "QUATERNION")
-    right = tree.xyz(tree("FunctionNodeRotateVector", (1.0, 0.0, 0.0), rotation))[2]
-    up = tree.xyz(tree("FunctionNodeRotateVector", (0.0, 0.0, 1.0), rotation))[2]
+    to_own = tree("FunctionNodeInvertRotation", tree.attribute("rotation", "QUATERNION"))
+    # the world's up as the boid sees it: to its right and above it, as far as its own right and up look up in the world
+    right, _, up = tree.xyz(tree("FunctionNodeRotateVector", (0.0, 0.0, 1.0), to_own))
     return tree.math("ARCTAN2", tree.math("MULTIPLY", right, -1.0), up)
 
 
@@ -505,7 +505,8 @@ def _build_creatures(tree: _Tree) -> None:
     )
     vary = tree("FunctionNodeRandomValue", -1.0, 1.0, boid, tree.integer("ADD", seed, 1), data_type="FLOAT")
     share = tree.math("MULTIPLY_ADD", vary, look["Scale Variation"], 1.0)
-    scale = tree.math("MULTIPLY", share, look["Scale"])
+    alike = tree("FunctionNodeCompare", look["Scale Variation"], 0.0, 0.0, data_type="FLOAT", operation="EQUAL")
+    scale = tree.math("MULTIPLY", tree.switch("FLOAT", alike, share, 1.0), look["Scale"])
 
     body = tree.node("GeometryNodeObjectInfo", look["Creature"], True, transform_space="ORIGINAL").outputs
     alone = tree("GeometryNodeInstanceOnPoints", points, None, body["Geometry"], None, None, rotation, scale)

@@ -118,6 +118,8 @@ def main() -> None:
     report.for_programs(options.json, machine, run.measured, rows, run.missing)
     print(report.table(rows))
     print(f"\n{machine}; load at the start {load:.1f}")
+    if options.quick:
+        print("a quick run: it shows that all of it works, and its figures say nothing about speed")
     for why in run.missing:
         print(f"left out: {why}")
     print(f"{options.json} and the plot beside it")
