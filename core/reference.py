@@ -222,8 +222,10 @@ def hold_speed(state: State, settings: Settings, traits: Traits) -> np.ndarray:
 
 
 def speed_unit(settings: Settings) -> float:
-    """What wishes measure speeds in: 1, or, where only the total's direction counts, the cruise speed."""
-    return max(settings.cruise_speed, 1e-12) if settings.acceleration in ("CONSTANT", "TURN") else 1.0
+    """What wishes measure speeds in: 1, or, where only the total's direction counts, the max speed, so that they weigh as directions do."""
+    if settings.acceleration not in ("CONSTANT", "TURN"):
+        return 1.0
+    return settings.max_speed if 0 < settings.max_speed < np.inf else max(settings.cruise_speed, 1.0)
 
 
 def blend(parts: list[np.ndarray], settings: Settings) -> np.ndarray:
