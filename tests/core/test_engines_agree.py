@@ -247,8 +247,10 @@ def test_one_step_is_the_references_for_many_more(case):
 def test_found_a_wish_for_speed_of_boids_that_cruise_at_rest_does_not_drown_the_others():
     """Measured by a cruise speed of nothing it was so large that float32 lost the wander beside it."""
     off = Rule(weight=0.0, radius=0.0)
-    settings = Settings(count=1, separation=off, alignment=off, cohesion=off, acceleration="CONSTANT", max_acceleration=1.0,
-                        cruise_speed=0.0, min_speed=1.0, max_speed=5.0, wander=1.0, speed_control=1.0, level_flight=0.0, plane=True)  # fmt: skip
+    settings = Settings(
+        count=1, separation=off, alignment=off, cohesion=off, acceleration="CONSTANT", max_acceleration=1.0, cruise_speed=0.0,
+        min_speed=1.0, max_speed=5.0, wander=1.0, speed_control=1.0, level_flight=0.0, plane=True,
+    )  # fmt: skip
     state = _state(1, np.zeros((1, 3)), np.array([[0.00012573, -0.0001321, 0.0]]), 0, 0)
     assert_engines_agree(settings, state, Effectors().at(0))
 
