@@ -100,7 +100,7 @@ def test_out_of_a_sphere_a_boid_comes_in_at_the_opposite_point(boundary, engine)
 @pytest.mark.parametrize("feelers", [0.0, 2.0])
 def test_a_flock_that_steers_back_stays_inside_and_turns_before_the_border(space, feelers, engine):
     room = {"space": space, "space_size": (40.0, 40.0, 40.0), "feelers": feelers, "feeler_length": 8.0}
-    settings = Settings(count=100, seed=3, pre_roll=0.0, **room)
+    settings = Settings(count=60, seed=3, pre_roll=0.0, **room)
     frames = list(Simulation(settings, frames=168, engine=engine))
     places = np.array([frame.state.position for frame in frames])
     gap = (20.0 - np.abs(places)).min(axis=2) if space == "BOX" else 20.0 - np.linalg.norm(places, axis=2)
