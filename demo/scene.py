@@ -114,7 +114,7 @@ def _add_repulsor(name: str, radius: float) -> bpy.types.Object:
 
 def _material(name: str, colour, roughness: float, emission: float = 0.0) -> bpy.types.Material:
     made = bpy.data.materials.new(name)
-    if not made.use_nodes:  # Blender 4.5; later ones always do
+    if made.node_tree is None:  # Blender 4.5; later ones always have one
         made.use_nodes = True
     shader = made.node_tree.nodes["Principled BSDF"]
     shader.inputs["Base Color"].default_value = (*colour, 1.0)
@@ -159,7 +159,7 @@ def _light() -> None:
     bpy.context.scene.collection.objects.link(sun)
     world = bpy.data.worlds.new("Dusk")
     bpy.context.scene.world = world
-    if not world.use_nodes:
+    if world.node_tree is None:
         world.use_nodes = True
     tree = world.node_tree
     place, split = tree.nodes.new("ShaderNodeTexCoord"), tree.nodes.new("ShaderNodeSeparateXYZ")
