@@ -56,8 +56,8 @@ def wheeled(offset: np.ndarray, velocity: np.ndarray, up: np.ndarray) -> np.ndar
 def attracted(state: State, settings: Settings, traits: Traits, attractors: Attractors, up: np.ndarray) -> np.ndarray:
     """The pull of all attractors, weighted: (N, 3). `up` (3,) is the world's.
 
-    Inside the arrival radius it eases off with the distance, or, with Reynolds steering, the desired speed does (Reynolds 1999): a boid
-    that may stop settles there, another one circles.
+    Inside the arrival radius it eases off with the distance, or, with Reynolds steering and no speed control, the desired speed does
+    (Reynolds 1999): a boid that may stop settles there, another one circles.
     """
     total = np.zeros_like(state.position)
     cruise = settings.cruise_speed * traits.speed
@@ -70,7 +70,7 @@ def attracted(state: State, settings: Settings, traits: Traits, attractors: Attr
         if settings.speed_control > 0:
             offset = wheeled(offset, state.velocity, up)
         reach = edge_weight(distance, attractors.radius[1, index], settings.edge == "SMOOTH")
-        if kind == "REYNOLDS":
+        if kind == "REYNOLDS" and settings.speed_control == 0:
             pull = steered(offset, state.velocity, kind, cruise * ease, settings)
         else:
             pull = ease[:, None] * steered(offset, state.velocity, kind, cruise, settings)

@@ -138,6 +138,7 @@ def pull(rows, lanes, motion, x, y, z, weight, radius, fade, arrival):
     )
     cruise, up_x, up_y, up_z = motion.cruise_speed, motion.up[0], motion.up[1], motion.up[2]
     reach, wheel = radius * radius, WHEEL if motion.controlled != 0 else ZERO
+    slows = kind == 2 and motion.controlled == 0
     for lane in range(lanes):
         dx, dy, dz = x - rows[POSITION + lane], y - rows[POSITION + CHUNK + lane], z - rows[POSITION + 2 * CHUNK + lane]
         u, v, w = rows[VELOCITY + lane], rows[VELOCITY + CHUNK + lane], rows[VELOCITY + 2 * CHUNK + lane]
@@ -153,8 +154,8 @@ def pull(rows, lanes, motion, x, y, z, weight, radius, fade, arrival):
         behind = min(max(-(dx * a + dy * b + dz * c) * inverse, ZERO), ONE)
         aside = wheel * behind * behind * (THREE - TWO * behind) * distance * inverse_length(p, q, r)
         speed = cruise * rows[SPEED + lane]
-        speed = speed * ease if kind == 2 else speed
-        share = share if kind == 2 else share * ease
+        speed = speed * ease if slows else speed
+        share = share if slows else share * ease
         px, py, pz = steered(dx + aside * p, dy + aside * q, dz + aside * r, u, v, w, kind, speed, response, most)
         rows[GOAL + lane] += share * px
         rows[GOAL + CHUNK + lane] += share * py

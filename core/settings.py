@@ -215,6 +215,13 @@ class Settings:
         for problem in _problems(self):
             raise FlockError(problem)
 
+    @property
+    def flock_width(self) -> float:
+        """Diameter of the ball (in the plane: the disc) that the flock fills at its spacing, lengths."""
+        if self.plane:
+            return 2 * self.spacing * math.sqrt(self.count / math.pi)
+        return 2 * self.spacing * math.cbrt(self.count * 3 / (4 * math.pi))
+
     def scaled(self, body_length: float) -> Self:
         """The same flock at another body length: lengths and speeds scale, times and angles stay."""
         _require(body_length > 0 and math.isfinite(body_length), "Set the body length above 0")

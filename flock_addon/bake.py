@@ -155,7 +155,7 @@ class Job:
         self._know(samples)
         compiled = engine.ready or is_compiled(self.options.cache_folder)
         self.stage = "Starting" if compiled else "Compiling, which only the first bake on a machine has to"
-        self._flight = Flight(self._task(sampling.effectors(samples)), self._cancel)
+        self._flight = Flight(self._task(sampling.effectors(samples, self.settings.flock_width)), self._cancel)
         self._flight.start()
 
     def _know(self, samples: sampling.Samples) -> None:

@@ -119,8 +119,11 @@ def sample(flock: bpy.types.Object, scene: bpy.types.Scene, first: int, frames: 
     return sampler.samples()
 
 
-def effectors(samples: Samples) -> Effectors:
+def effectors(samples: Samples, arrival: float = 0.0) -> Effectors:
     """Core's effectors, in the flock's space.
+
+    Args:
+        arrival: how far from the target its pull begins to ease off, lengths. A flock that is as wide would be crushed at a point.
 
     Raises:
         FlockError: the flock's scale is not uniform, a repulsor has no radius.
@@ -130,7 +133,7 @@ def effectors(samples: Samples) -> Effectors:
         raise FlockError("Give the target a finite place")
     place = samples.target @ inverse[:3, :3].T + inverse[:3, 3]
     ones = np.ones(place.shape[:2])
-    attractors = Attractors(place, ones, ones * math.inf, ones * 0.0)
+    attractors = Attractors(place, ones, ones * math.inf, ones * arrival)
     up = inverse[:3, :3] @ (0.0, 0.0, 1.0)
     return Effectors(attractors=attractors, spheres=_spheres(samples, inverse, scale), up=up / np.linalg.norm(up))
 

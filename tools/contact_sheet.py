@@ -33,15 +33,14 @@ COLUMNS = 4
 
 def flight_effectors(settings: Settings, frames: int, sphere: float) -> Effectors:
     """A target on a slow figure of eight, as wide as a few flocks, and a sphere in its middle where one is asked for."""
-    flock_radius = settings.spacing * np.cbrt(settings.count * 3 / (4 * np.pi))
     turning = settings.cruise_speed**2 / settings.max_acceleration
-    reach = 2 * flock_radius + (10 * turning or 40 * settings.body_length)
+    reach = settings.flock_width + (10 * turning or 40 * settings.body_length)
     samples = frames * settings.substeps + 1
     # the target travels as fast as the flock in a crowd along the long way
     turn = np.arange(samples) / (FPS * settings.substeps) * settings.min_speed / (2 * reach)
     path = np.stack((reach * np.sin(2 * turn) / 2, reach * np.sin(turn), 0.25 * reach * np.sin(0.7 * turn)), axis=1)
     obstacles = {"spheres": spheres([[0.0, 0.5 * reach, 0.0]], [sphere])} if sphere else {}
-    return Effectors(attractors=attractor(path), **obstacles)
+    return Effectors(attractors=attractor(path, arrival=settings.flock_width), **obstacles)
 
 
 def with_predator(settings: Settings, effectors: Effectors, frames: int, radius: float) -> Effectors:

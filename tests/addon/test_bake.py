@@ -51,7 +51,8 @@ def test_the_clip_holds_what_the_simulation_flew(flock, bake, clip, flock_addon)
 
     properties, sampling = flock_addon.properties, flock_addon.bake.sampling
     samples = sampling.sample(flock, bpy.context.scene, 1, 6, flock.flock.substeps)
-    flown = Simulation(properties.to_settings(flock.flock), sampling.effectors(samples), fps=24.0, first=1, frames=6)
+    settings = properties.to_settings(flock.flock)
+    flown = Simulation(settings, sampling.effectors(samples, settings.flock_width), fps=24.0, first=1, frames=6)
     arrays = clip.read(flock.data)
     for index, frame in enumerate(flown):
         np.testing.assert_array_equal(arrays.position[index], frame.state.position)

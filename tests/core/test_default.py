@@ -122,3 +122,13 @@ def test_among_globes_no_body_turns_or_rolls_faster_than_it_may_and_nearly_all_l
         before = rotation
     assert np.mean(looking) >= 0.99
     assert min(looking) >= 0.95  # in the moment in which a globe swings into them, too
+
+
+def test_a_large_flock_is_not_crushed_at_its_target():
+    settings = Settings(count=6000, pre_roll=2.0)
+    there = Effectors(attractors=attractor((0.0, 0.0, 0.0), arrival=settings.flock_width))
+    *_, last = Simulation(settings, there, frames=24 * 5)
+    sample = np.random.default_rng(0).choice(settings.count, 500, replace=False)  # for the sake of time
+    place = np.asarray(last.state.position, float)
+    nearest = [np.partition(np.linalg.norm(place - place[boid], axis=1), 1)[1] for boid in sample]
+    assert np.percentile(nearest, 1) > settings.body_length

@@ -99,3 +99,10 @@ def test_scaling_multiplies_lengths_and_speeds_and_leaves_times_angles_and_weigh
         plain.wander,
     )
     assert math.isinf(replace(plain, max_turn_rate=math.inf).scaled(3.0).max_turn_rate)
+
+
+def test_a_flock_is_as_wide_as_a_ball_that_has_room_for_all_at_their_spacing():
+    settings = Settings(count=1000, spacing=2.0)
+    assert math.pi / 6 * settings.flock_width**3 == pytest.approx(1000 * 2.0**3)
+    flat = replace(settings, plane=True)
+    assert math.pi / 4 * flat.flock_width**2 == pytest.approx(1000 * 2.0**2)
