@@ -39,15 +39,17 @@ class Grid:
 
     def __init__(self, count: int, ranges: int) -> None:
         buckets = 1 << max(0, int(np.ceil(np.log2(max(1, count / LOAD)))))
-        self.bucket = np.empty(count, np.int32)
-        """Of each boid."""
+        self.place = np.empty(count, np.int32)
+        """At first each boid's bucket; then, in the order of the buckets, its brick among those of its bucket and its cell in that."""
         self.following = np.empty((ranges, buckets), np.int32)
         """Boids of each bucket within each range of boids; then where the next of them goes."""
         self.start = np.zeros(buckets + 1, np.int32)
         """Where each bucket starts."""
         self.bricks = np.zeros(buckets, np.int32)
         """How many bricks each bucket has."""
-        self.unsorted, self.order, self.place = (np.empty(count, np.int32) for _ in range(3))
+        self.unsorted, self.order = np.empty(count, np.int32), np.empty(count, np.int32)
+        self.records = np.empty((count, 6), np.float32)
+        """Positions and aligned quantities in the order of the buckets."""
         self.brick_key = np.empty(count, np.int64)
         """Those of a bucket begin where its boids do."""
         self.brick_cells = np.empty(count, np.uint32)
@@ -60,7 +62,7 @@ class Grid:
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         """In the order in which the compiled functions take them apart."""
-        return (self.bucket, self.following, self.start, self.bricks, self.unsorted, self.order, self.place, self.brick_key,
+        return (self.records, self.following, self.start, self.bricks, self.unsorted, self.order, self.place, self.brick_key,
                 self.brick_cells, self.brick_start, self.brick_first, self.cell_end, self.packed)  # fmt: skip
 
 
@@ -93,9 +95,13 @@ def brick_key(x, y, z):
 
 @compiled(forceinline=True)
 def bucket_of(key, buckets):
-    """A hash (Fibonacci hashing after a fold: Knuth, 6.4) to less than `buckets`, a power of two."""
-    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed ^ (mixed >> np.uint64(32))) >> np.uint64(7)) & (buckets - 1)
+    """A number below `buckets`, a power of two: blocks of 8 rows by 8 are hashed (Knuth 6.4), and keep their rows side by side.
+
+    So what is near in space is mostly near in memory.
+    """
+    x, y, z = key & (LAST >> 5), (key >> (BITS - 5)) & LAST, key >> (2 * BITS - 5)
+    block = np.uint64((((z >> 3) << BITS) | (y >> 3)) << BITS | x) * np.uint64(0x9E3779B97F4A7C15)
+    return (np.int64(block >> np.uint64(40)) << 6 | (z & 7) << 3 | (y & 7)) & (buckets - 1)
 
 
 @compiled()
@@ -117,7 +123,7 @@ def middle_of(position, axis):
 @compiled()
 def count_range(at, ranges, position, frame, arrays):
     """Buckets of one of the `ranges` of the boids, and how many it has in each."""
-    bucket, following = arrays[0], arrays[1]
+    following, bucket = arrays[1], arrays[6]
     buckets = following.shape[1]
     for index in range(buckets):
         following[at, index] = 0
@@ -141,37 +147,40 @@ def start_buckets(ranges, arrays):
 
 
 @compiled()
-def place_range(at, ranges, arrays):
-    """Puts the boids of one range into their buckets."""
-    bucket, following, unsorted = arrays[0], arrays[1], arrays[4]
+def place_range(at, ranges, position, aligned, arrays):
+    """Puts the boids of one range into their buckets; `aligned` float32 (N, 3) goes along with the positions."""
+    records, following, unsorted, bucket = arrays[0], arrays[1], arrays[4], arrays[6]
     for boid in range(at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges):
         home = bucket[boid]
-        unsorted[following[at, home]] = boid
-        following[at, home] += 1
+        slot = following[at, home]
+        following[at, home] = slot + 1
+        unsorted[slot] = boid
+        for axis in range(3):
+            records[slot, axis] = position[boid, axis]
+            records[slot, 3 + axis] = aligned[boid, axis]
 
 
 @compiled()
-def sort_bucket(home, position, aligned, frame, counts, arrays):
-    """Sorts one bucket by brick and cell. `counts` int64 (32,) is scratch; `aligned` float32 (N, 3) goes along with the positions."""
+def sort_bucket(home, frame, counts, arrays):
+    """Sorts one bucket by brick and cell. `counts` int64 (32,) is scratch."""
     start, bricks, brick_start, brick_first, cells = arrays[2], arrays[3], arrays[9], arrays[10], arrays[8]
     begin, end = np.int64(start[home]), np.int64(start[home + 1])
-    found = _name_bricks(begin, end, position, frame, arrays)
+    found = _name_bricks(begin, end, frame, arrays)
     bricks[home] = found
     following, first = begin, begin
     for brick in range(begin, begin + found):
         brick_start[brick], brick_first[brick] = following, first
-        following, cells[brick] = _sort_brick(brick - begin, begin, end, following, position, aligned, counts, arrays)
+        following, cells[brick] = _sort_brick(brick - begin, begin, end, following, counts, arrays)
         first += bit_count(np.int64(cells[brick]))
 
 
 @compiled(forceinline=True)
-def _name_bricks(begin, end, position, frame, arrays):
+def _name_bricks(begin, end, frame, arrays):
     """Lists the different bricks of a bucket, and writes down the brick and the cell in it of each boid; how many bricks there are."""
-    unsorted, place, keys = arrays[4], arrays[6], arrays[7]
+    records, place, keys = arrays[0], arrays[6], arrays[7]
     found, brick = 0, 0
     for slot in range(begin, end):
-        boid = unsorted[slot]
-        x, y, z = cell_of(position, boid, frame)
+        x, y, z = cell_of(records, slot, frame)
         key = brick_key(x, y, z)
         if found == 0 or keys[begin + brick] != key:
             brick = 0
@@ -185,9 +194,16 @@ def _name_bricks(begin, end, position, frame, arrays):
 
 
 @compiled(forceinline=True)
-def _sort_brick(brick, begin, end, following, position, aligned, counts, arrays):
+def _sort_brick(brick, begin, end, following, counts, arrays):
     """Counting sort of one brick's boids; where the next brick starts, and the bits of the cells that are not empty."""
-    unsorted, order, place, cell_end, packed = arrays[4], arrays[5], arrays[6], arrays[11], arrays[12]
+    records, unsorted, order, place, cell_end, packed = (
+        arrays[0],
+        arrays[4],
+        arrays[5],
+        arrays[6],
+        arrays[11],
+        arrays[12],
+    )
     first, width = np.int64(arrays[10][begin + brick]), len(packed) // 6
     for index in range(BRICK):
         counts[index] = 0
@@ -207,11 +223,9 @@ def _sort_brick(brick, begin, end, following, position, aligned, counts, arrays)
         if place[slot] >> 5 == brick:
             at = counts[place[slot] & (BRICK - 1)]
             counts[place[slot] & (BRICK - 1)] += 1
-            boid = unsorted[slot]
-            order[at] = boid
-            for axis in range(3):
-                packed[axis * width + at] = position[boid, axis]
-                packed[(3 + axis) * width + at] = aligned[boid, axis]
+            order[at] = unsorted[slot]
+            for part in range(6):
+                packed[part * width + at] = records[slot, part]
     return following, np.uint32(cells)
 
 
@@ -263,6 +277,25 @@ def runs_around(along, around, runs, cells, brick_start, brick_first, cell_end):
             low = max(along - 1 - BRICK * (side - 1), 0)
             high = min(along + 1 - BRICK * (side - 1), BRICK - 1)
             if brick >= 0 and low <= high:
+                begin, end = run(brick, low, high, cells, brick_start, brick_first, cell_end)
+                if end > begin:
+                    runs[2 * number], runs[2 * number + 1] = begin, end
+                    number += 1
+                    size += end - begin
+    return number, size
+
+
+@compiled()
+def runs_further(key, along, runs, start, bricks, keys, cells, brick_start, brick_first, cell_end):
+    """As `runs_around`, of the 125 cells around one."""
+    first = key << 5
+    x, y, z = (first & LAST) + along, (first >> BITS) & LAST, first >> (2 * BITS)
+    number, size = 0, 0
+    for row in range(25):
+        for part in range((x - 2) >> 5, ((x + 2) >> 5) + 1):
+            brick = find_brick(part * BRICK, y + row % 5 - 2, z + row // 5 - 2, start, bricks, keys)
+            if brick >= 0:
+                low, high = max(x - 2 - part * BRICK, 0), min(x + 2 - part * BRICK, BRICK - 1)
                 begin, end = run(brick, low, high, cells, brick_start, brick_first, cell_end)
                 if end > begin:
                     runs[2 * number], runs[2 * number + 1] = begin, end

@@ -84,10 +84,10 @@ def build(phase, counters, position, aligned, frame, counts, grid):
             elif phase == 1:
                 hash_grid.start_buckets(ranges, grid)
             elif phase == 2:
-                hash_grid.place_range(task, ranges, grid)
+                hash_grid.place_range(task, ranges, position, aligned, grid)
             else:
                 for bucket in range(task * SORTS, min((task + 1) * SORTS, buckets)):
-                    hash_grid.sort_bucket(bucket, position, aligned, frame, counts, grid)
+                    hash_grid.sort_bucket(bucket, frame, counts, grid)
             atomic_add(counters, READY + phase, 1)
         if waits(counters, phase, tasks):
             return phase
@@ -116,7 +116,7 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, plai
             return needed
         if lanes == 0:
             continue
-        whole = fill_lanes(lanes, boids)
+        whole = fill_lanes(lanes, boids, rows)
         stage(whole, boids, rows, boids_in)
         if neighbours is not None:
             for lane in range(lanes):
@@ -132,33 +132,44 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, plai
 
 
 @compiled()
-def fill_lanes(lanes, boids):
-    """Fills up with the first boid, so that all go through the same vector code, whatever chunk they are in."""
+def fill_lanes(lanes, boids, rows):
+    """Fills up with the first boid, so that all go through the same vector code, whatever chunk they are in; how many there are then."""
     whole = (lanes + 4 * LANES - 1) // (4 * LANES) * (4 * LANES)
     for lane in range(lanes, whole):
         boids[lane] = boids[0]
+        for row in range(POSITION, SPEED, CHUNK):
+            rows[row + lane] = rows[row]
+        rows[CUT + lane] = rows[CUT]
     return whole
 
 
 @compiled()
 def stage(lanes, boids, rows, boids_in):
-    """Brings the boids' own data into rows."""
-    position, velocity, rotation, flap, speed, weight, release, wish = boids_in
+    """Brings the boids' own data into rows, but for the position, and the velocity where the grid has it, which are there."""
+    rotation, flap, speed, weight, release, wish = boids_in[2:]
     for lane in range(lanes):
         boid = boids[lane]
-        for axis in range(3):
-            rows[POSITION + axis * CHUNK + lane] = position[boid, axis]
-            rows[VELOCITY + axis * CHUNK + lane] = velocity[boid, axis]
         for part in range(4):
             rows[ROTATION + part * CHUNK + lane] = rotation[boid, part]
         rows[FLAP + lane] = flap[boid]
-        rows[SPEED + lane] = speed[boid]
-        rows[WEIGHT + lane] = weight[boid]
-        rows[RELEASE + lane] = release[boid]
+    varied(lanes, boids, rows, SPEED, speed)
+    varied(lanes, boids, rows, WEIGHT, weight)
+    varied(lanes, boids, rows, RELEASE, release)
     if len(wish):
         for lane in range(lanes):
             for axis in range(3):
                 rows[WISH + axis * CHUNK + lane] = wish[boids[lane], axis]
+
+
+@compiled()
+def varied(lanes, boids, rows, row, trait):
+    """One trait of each boid; a trait of one number is the same for all."""
+    if len(trait) == 1:
+        for lane in range(lanes):
+            rows[row + lane] = trait[0]
+    else:
+        for lane in range(lanes):
+            rows[row + lane] = trait[boids[lane]]
 
 
 @compiled()
@@ -222,7 +233,8 @@ def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, plain, look, neigh
     How many boids there are, and 0, or the size of the window that they need.
     """
     _, _, start, bricks, _, order, _, keys, cells, brick_start, brick_first, cell_end, packed = grid
-    window, names, boids, rows, runs, around = scratch[0], scratch[1], scratch[8], scratch[9], scratch[10], scratch[11]
+    window, names, boids, rows, runs, around, places = (scratch[0], scratch[1], scratch[8], scratch[9], scratch[10], scratch[11],
+                                                        scratch[12])  # fmt: skip
     velocity = boids_in[1]
     width, stride = len(window) // 6, len(packed) // 6
     slot, end = chunk * CHUNK, min((chunk + 1) * CHUNK, len(order))
@@ -242,48 +254,71 @@ def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, plain, look, neigh
             own_end = np.int64(cell_end[at])
             at += 1
             if own_end > slot and (neighbours is None or any_left(own, own_end, order, todo)):
-                first, slot = max(own, slot), min(own_end, end)
-                if frame[2, 0] > 0.0:
-                    number, size = hash_grid.runs_in_period(keys[brick], along, frame, runs, start, bricks, keys, cells, brick_start,
-                                                            brick_first, cell_end)  # fmt: skip
-                else:
-                    number, size = hash_grid.runs_around(along, around, runs, cells, brick_start, brick_first, cell_end)
-                if size + PADDING > width:
-                    return 0, size + PADDING
-                hash_grid.fill(window, number, size, runs, packed)
-                shift = hash_grid.place_of(own, number, runs) - own
-                whole = (size + LANES - 1) // LANES * LANES
-                view = (window[:whole], window[width : width + whole], window[2 * width : 2 * width + whole],
-                        window[3 * width : 3 * width + whole], window[4 * width : 4 * width + whole],
-                        window[5 * width : 5 * width + whole])  # fmt: skip
-                if plain is None and (neighbours is not None or look.only != ZERO):
-                    hash_grid.fill_names(names, number, runs, order)
                 corner = hash_grid.corner_of(keys[brick], along, frame)
-                for place in range(first, slot):
-                    boid, mine = order[place], place + shift
-                    if neighbours is not None and todo[boid] == 0:
-                        continue
-                    x, y, z = window[mine], window[width + mine], window[2 * width + mine]
+                first, left = max(own, slot), min(own_end, end) - max(own, slot)
+                for index in range(left):
+                    places[index] = first + index
+                # who does not find enough of them next to its cell looks once more, twice as far
+                for steps in range(1, 2 if neighbours is None or complete != 0 else 3):
+                    if left == 0:
+                        break
                     if frame[2, 0] > 0.0:
-                        x, y, z = packed[place], packed[stride + place], packed[2 * stride + place]
-                        hash_grid.fill(window, number, size, runs, packed)
-                        hash_grid.bring_near(window, size, x, y, z, frame)
-                    window[mine] = FAR  # the boid itself is out of its own sight
-                    if plain is not None:
-                        plain_sums(rows, lanes, view, x, y, z, plain)
-                        resolved = True
-                    elif neighbours is None:
-                        general_sums(rows, lanes, view, names, x, y, z, velocity, boid, look)
-                        resolved = True
-                    else:
-                        inner = guard(x, y, z, corner, frame) if complete == 0 else HUGE
-                        resolved, limit = nearest_slots(
-                            lanes, view, scratch, x, y, z, velocity, boid, look, neighbours, limit, inner
+                        number, size = hash_grid.runs_in_period(keys[brick], along, frame, runs, start, bricks, keys, cells, brick_start,
+                                                                brick_first, cell_end)  # fmt: skip
+                    elif steps == 1:
+                        number, size = hash_grid.runs_around(
+                            along, around, runs, cells, brick_start, brick_first, cell_end
                         )
-                    window[mine] = x
-                    if resolved:
-                        boids[lanes] = boid
-                        lanes += 1
+                    else:
+                        number, size = hash_grid.runs_further(keys[brick], along, runs, start, bricks, keys, cells, brick_start,
+                                                              brick_first, cell_end)  # fmt: skip
+                    if size + PADDING > width:
+                        return 0, size + PADDING
+                    hash_grid.fill(window, number, size, runs, packed)
+                    shift = hash_grid.place_of(own, number, runs) - own
+                    whole = (size + LANES - 1) // LANES * LANES
+                    view = (window[:whole], window[width : width + whole], window[2 * width : 2 * width + whole],
+                            window[3 * width : 3 * width + whole], window[4 * width : 4 * width + whole],
+                            window[5 * width : 5 * width + whole])  # fmt: skip
+                    if plain is None and (neighbours is not None or look.only != ZERO):
+                        hash_grid.fill_names(names, number, runs, order)
+                    looking, left = left, 0
+                    for index in range(looking):
+                        place = places[index]
+                        boid, mine = order[place], place + shift
+                        if neighbours is not None and todo[boid] == 0:
+                            continue
+                        if frame[2, 0] > 0.0:
+                            x, y, z = packed[place], packed[stride + place], packed[2 * stride + place]
+                            hash_grid.fill(window, number, size, runs, packed)
+                            hash_grid.bring_near(window, size, x, y, z, frame)
+                        x, y, z = window[mine], window[width + mine], window[2 * width + mine]
+                        window[mine] = FAR  # the boid itself is out of its own sight
+                        resolved = True
+                        if plain is not None:
+                            plain_sums(rows, lanes, view, x, y, z, plain)
+                        elif neighbours is None:
+                            general_sums(rows, lanes, view, names, x, y, z, velocity, boid, look)
+                        else:
+                            inner = guard(x, y, z, steps, corner, frame) if complete == 0 else HUGE
+                            resolved, limit = nearest_slots(
+                                lanes, view, scratch, x, y, z, velocity, boid, look, neighbours, limit, inner
+                            )
+                        window[mine] = x
+                        if resolved:
+                            boids[lanes] = boid
+                            (
+                                rows[POSITION + lanes],
+                                rows[POSITION + CHUNK + lanes],
+                                rows[POSITION + 2 * CHUNK + lanes],
+                            ) = x, y, z
+                            for axis in range(3):
+                                own_velocity = velocity[boid, axis] if look.heading != ZERO else view[3 + axis][mine]
+                                rows[VELOCITY + axis * CHUNK + lanes] = own_velocity
+                            lanes += 1
+                        else:
+                            places[left] = place
+                            left += 1
             slot = max(slot, min(own_end, end))
             own = own_end
     return lanes, 0
@@ -298,11 +333,16 @@ def any_left(begin, end, order, todo):
 
 
 @compiled()
-def guard(x, y, z, corner, frame):
-    """How far the window of the cell that begins at `corner` reaches at least from a place in it."""
+def guard(x, y, z, steps, corner, frame):
+    """How far the window, `steps` cells around the one that begins at `corner`, reaches at least from a place in it."""
     sizes = (ONE / F(frame[1, 0]), ONE / F(frame[1, 1]), ONE / F(frame[1, 2]))
     a, b, c = x - corner[0], y - corner[1], z - corner[2]
-    least = min(min(a, sizes[0] - a) + sizes[0], min(b, sizes[1] - b) + sizes[1], min(c, sizes[2] - c) + sizes[2])
+    far = F(steps)
+    least = min(
+        min(a, sizes[0] - a) + far * sizes[0],
+        min(b, sizes[1] - b) + far * sizes[1],
+        min(c, sizes[2] - c) + far * sizes[2],
+    )
     return max(least, ZERO) * ALMOST
 
 
@@ -312,7 +352,7 @@ def nearest_slots(lane, view, scratch, x, y, z, velocity, boid, look, neighbours
 
     Returns whether they are known, and the square within which to look first for those of the next boid.
     """
-    _, names, squares, keys, found, chosen, chosen_keys, slots, _, rows, _, _ = scratch
+    _, names, squares, keys, found, chosen, chosen_keys, slots, _, rows, _, _, _ = scratch
     xs, ys, zs, us, vs, ws = view
     pairs.measure(view, x, y, z, squares)
     if look.smooth == ZERO and look.widest >= -ONE:

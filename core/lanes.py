@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 from llvmlite import ir
@@ -34,6 +35,10 @@ ARCTANGENT = tuple(
 QUARTER, STRAIGHT = F(np.pi / 2), F(np.pi)
 
 
+HAS_COMPRESS = bool(llvm.get_host_cpu_features().get("avx512f", False))
+"""Whether the processor packs the lanes of a mask together: see `compress_within`."""
+
+
 def compiled(**options):
     """As all our kernels are compiled: without the interpreter's lock, once, and in float32 arithmetic that may use lanes."""
     return numba.njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy", _nrt=False, **options)
@@ -42,6 +47,13 @@ def compiled(**options):
 def _pointer(context, builder, kind, array, index):
     native = context.make_array(kind)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, kind, native, [index])
+
+
+def _splat(builder, value, kind):
+    """One number in all lanes."""
+    nothing = ir.Constant(kind, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
 @intrinsic
@@ -59,18 +71,43 @@ def bits_within(typing, array, index, most):
     """The 16 numbers from `index` on, a bit for each that is no larger than `most`."""
 
     def generate(context, builder, signature, args):
-        lane = ir.IntType(32)
         kind = ir.VectorType(ir.FloatType(), LANES)
         pointer = builder.bitcast(_pointer(context, builder, signature.args[0], *args[:2]), kind.as_pointer())
         numbers = builder.load(pointer)
         numbers.align = 4
-        nothing = ir.Constant(kind, ir.Undefined)
-        first = builder.insert_element(nothing, args[2], lane(0))
-        limit = builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(lane, LANES), [0] * LANES))
-        within = builder.fcmp_ordered("<=", numbers, limit)
+        within = builder.fcmp_ordered("<=", numbers, _splat(builder, args[2], kind))
         return builder.zext(builder.bitcast(within, ir.IntType(LANES)), ir.IntType(64))
 
     return types.int64(array, types.intp, types.float32), generate
+
+
+@intrinsic
+def compress_within(typing, array, index, most, target, places, at):
+    """Writes those of 16 numbers that are no larger than `most` one after the other, to `target` from `at` on, and where they stood to
+    `places` int32; where the next goes. For processors with AVX-512 alone. Behind it 16 numbers are written over."""
+
+    def generate(context, builder, signature, args):
+        lane, kind = ir.IntType(32), ir.VectorType(ir.FloatType(), LANES)
+        bits, whole = ir.VectorType(ir.IntType(1), LANES), ir.VectorType(ir.IntType(32), LANES)
+        source = builder.bitcast(_pointer(context, builder, signature.args[0], *args[:2]), kind.as_pointer())
+        numbers = builder.load(source)
+        numbers.align = 4
+        within = builder.fcmp_ordered("<=", numbers, _splat(builder, args[2], kind))
+        first = _splat(builder, builder.trunc(args[1], lane), whole)
+        stood = builder.add(first, ir.Constant(whole, list(range(LANES))))
+        for array, kind_of, values, name in ((3, kind, numbers, "v16f32"), (4, whole, stood, "v16i32")):
+            function = cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(kind_of, [kind_of, kind_of, bits]),
+                f"llvm.x86.avx512.mask.compress.{name}",
+            )
+            packed = builder.call(function, [values, ir.Constant(kind_of, ir.Undefined), within])
+            pointer = _pointer(context, builder, signature.args[array], args[array], args[5])
+            builder.store(packed, builder.bitcast(pointer, kind_of.as_pointer()), align=4)
+        found = builder.ctpop(builder.bitcast(within, ir.IntType(LANES)))
+        return builder.add(args[5], builder.zext(found, ir.IntType(64)))
+
+    return types.int64(array, types.intp, types.float32, target, places, types.intp), generate
 
 
 @intrinsic

@@ -10,18 +10,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from .lanes import FAR, LANES, ONE, THREE, TINY, TWO, ZERO, bit_count, bits_within, compiled, inverse_length, lowest_bit
+from .lanes import (
+    FAR,
+    HAS_COMPRESS,
+    LANES,
+    ONE,
+    THREE,
+    TINY,
+    TWO,
+    ZERO,
+    bit_count,
+    bits_within,
+    compiled,
+    compress_within,
+    inverse_length,
+    lowest_bit,
+)  # fmt: skip
 from .motion import CHUNK, CUT, SUMS, VELOCITY
 
 LOOK = np.dtype(
     [(name, np.float32, 3) for name in ("radius", "fade", "inner", "shell", "shell_start", "sight")]
-    + [(name, np.float32) for name in ("slope", "smooth", "widest", "reach", "only", "offset", "direction")]
+    + [(name, np.float32) for name in ("slope", "smooth", "widest", "reach", "only", "offset", "direction", "heading")]
     + [("falloff", np.float32, 4)]
 )
 """What the weights depend on, for each of the three rules: the square of the radius, and 1 / radius² where the edge is smooth, else 0; the
 square of the inner radius where that edge is hard, else how a neighbour fades in, over distance · shell - shell_start; the cosine of half
 the view. For all: how steeply one fades in over the cosine; 1 for smooth edges; the widest view's cosine; the largest radius; separation's
-factors of the offset over 1, 1 / d, 1 / d² and 1 / d³, and 1 if only the nearest counts; cohesion's over 1 and 1 / d."""
+factors of the offset over 1, 1 / d, 1 / d² and 1 / d³, and 1 if only the nearest counts; cohesion's over 1 and 1 / d;
+and 1 where headings are aligned, and not velocities."""
 
 MOST = 64
 """Candidates that are ranked by counting; more are sorted in."""
@@ -164,7 +180,7 @@ def hide(window, x, y, z, heading, all_round, edge, squares):
 
 
 @compiled()
-def pick(size, limit, squares, keys, found):
+def pick_bit_by_bit(size, limit, squares, keys, found):
     """Those within `limit`, their squares into `keys` and their places in the window into `found`; how many."""
     number = 0
     for block in range(0, size, LANES):
@@ -176,6 +192,18 @@ def pick(size, limit, squares, keys, found):
             number += 1
             bits &= bits - 1
     return number
+
+
+@compiled()
+def pick_compressed(size, limit, squares, keys, found):
+    """As `pick_bit_by_bit`, without branches."""
+    number = 0
+    for block in range(0, size, LANES):
+        number = compress_within(squares, block, limit, keys, found, number)
+    return number
+
+
+pick = pick_compressed if HAS_COMPRESS else pick_bit_by_bit
 
 
 @compiled()

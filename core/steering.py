@@ -50,20 +50,35 @@ DEFAULT = Settings()
 SMALLEST = 1e-9
 """A length below which there is none, in float32."""
 
+SAMPLE = 64
+"""Boids from whose places the density is taken."""
+
+CROWD = 0.7
+"""Boids for each cell, of those who are looked for."""
+
 ROOM = 1024
 """Boids in a window, at first."""
 
 
-def covers(settings: Settings, effectors: Effectors) -> bool:
-    """Whether the compiled step knows all that is asked for."""
+def covers_settings(settings: Settings) -> bool:
+    """Whether the compiled step knows all that the settings ask for."""
     others = (entry.name for entry in fields(Settings) if entry.name not in WHOLE_STEP)
     return (
         all(getattr(settings, name) == getattr(DEFAULT, name) for name in others)
         and settings.acceleration in ACCELERATIONS
-        and np.isfinite(settings.max_acceleration)
-        and not (effectors.predators.position.shape[1] or effectors.planes.point.shape[1])
-        and not (effectors.boxes.centre.shape[1] or len(effectors.path.points))
+        and bool(np.isfinite(settings.max_acceleration))
     )
+
+
+def covers_effectors(effectors: Effectors) -> bool:
+    """Whether the compiled step knows all that there is around the flock."""
+    groups = (effectors.predators.radius, effectors.planes.point, effectors.boxes.centre)
+    return not (any(group.shape[1] for group in groups) or len(effectors.path.points))
+
+
+def covers(settings: Settings, effectors: Effectors) -> bool:
+    """Whether the compiled step knows all that is asked for."""
+    return covers_settings(settings) and covers_effectors(effectors)
 
 
 class Stepper(reference.Stepper):
@@ -76,19 +91,20 @@ class Stepper(reference.Stepper):
         self._look, self._plain = look_of(settings), plain_of(settings)
         self._workers = [Worker(settings.neighbours) for _ in range(self._threads)]
         self._grid = Grid(0, self._threads)
-        self._varied = tuple(
-            np.ascontiguousarray(array, np.float32) for array in (traits.speed, traits.weight, traits.release)
-        )
+        self._varied = tuple(varied(trait) for trait in (traits.speed, traits.weight, traits.release))
+        self._covered, self._lasting = covers_settings(self.settings), lasting(self.settings)
 
     def step(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None = None) -> State:
         """As `reference.Stepper.step`, in float32."""
-        if not len(state) or not covers(self.settings, effectors):
+        if not (len(state) and self._covered and covers_effectors(effectors)):
             return super().step(state, effectors, dt, wish)
         state = state.stored()
         position, velocity, rotation, flap = (np.empty_like(part) for part in parts_of(state))
         flown = State(position, velocity, rotation, flap, state.step + 1)
         touched = np.zeros(len(state), np.uint8)
-        self._run(state, Flight(self.settings, effectors, state.step, dt), wish, (*parts_of(flown), touched))
+        self._run(
+            state, Flight(self.settings, self._lasting, effectors, state.step, dt), wish, (*parts_of(flown), touched)
+        )
         self._keep_out(np.flatnonzero(touched), state, flown, effectors, dt)
         return flown
 
@@ -97,7 +113,13 @@ class Stepper(reference.Stepper):
         sums = np.empty((len(state), 12), np.float32)
         if len(state):
             state = state.stored()
-            self._run(state, Flight(self.settings, Effectors().at(0), 0, 1.0), None, (*parts_of(state), NOBODY), sums)
+            self._run(
+                state,
+                Flight(self.settings, self._lasting, Effectors().at(0), 0, 1.0),
+                None,
+                (*parts_of(state), NOBODY),
+                sums,
+            )
         found = reference.Sums(len(state))
         for index, name in enumerate(RULES):
             found.vector[name] = sums[:, 4 * index : 4 * index + 3].astype(float)
@@ -118,7 +140,7 @@ class Stepper(reference.Stepper):
         sums = NO_SUMS if sums is None else sums
         reach = max(float(self._look["reach"]), 1e-6)
         todo = np.ones(count, np.uint8)
-        size, left = reach, count
+        size, left = first_size(state.position, settings, reach), count
         while left:
             counters = np.zeros(kernel.COUNTERS, np.int64)
             frame, grid = frame_of(state.position, size, settings), self._grid.arrays()
@@ -165,7 +187,8 @@ class Worker:
         self._kept = (
             np.zeros(pairs.MOST + LANES, np.int32), np.zeros(pairs.MOST + LANES, np.float32),
             np.zeros(neighbours * pairs.SLOT, np.float32), np.zeros(motion.CHUNK, np.int32),
-            np.zeros(motion.ROWS * motion.CHUNK, np.float32), np.zeros(64, np.int64), np.zeros(27, np.int64),
+            np.zeros(motion.ROWS * motion.CHUNK, np.float32), np.zeros(128, np.int64), np.zeros(27, np.int64),
+            np.zeros(motion.CHUNK, np.int64),
         )  # fmt: skip
         self.grow(ROOM)
 
@@ -187,12 +210,38 @@ class Worker:
         self.scratch = (window, names, squares, keys, found, *self._kept)
 
 
+def varied(trait: np.ndarray) -> np.ndarray:
+    """In float32; one number where it is the same for all."""
+    same = len(trait) > 0 and (trait == trait[0]).all()
+    return np.ascontiguousarray(trait[:1] if same else trait, np.float32)
+
+
 def parts_of(state: State) -> tuple[np.ndarray, ...]:
     return state.position, state.velocity, state.rotation, state.flap
 
 
 def is_periodic(settings: Settings) -> bool:
     return settings.space == "BOX" and settings.boundary == "PERIODIC"
+
+
+def first_size(position: np.ndarray, settings: Settings, reach: float) -> float:
+    """Of the cells, lengths: as large as the reach, or, where the nearest are looked for, such that most find theirs next to their own.
+
+    From the middle eight tenths of some boids along each axis, so that it does not matter how far some have strayed. A flock that is
+    thinner than a cell is measured as flat.
+    """
+    if not settings.neighbours or is_periodic(settings):
+        return reach
+    some = np.sort(position[:: max(1, len(position) // SAMPLE)], axis=0)
+    edge = len(some) // 10
+    ranges = np.sort(some[-1 - edge] - some[edge])[::-1] / 0.8
+    size, share = reach, CROWD * (settings.neighbours + 1) / len(position)
+    for axes in (1, 2, 3):
+        if ranges[axes - 1] > 0:
+            smaller = float(np.prod(ranges[:axes], dtype=float) * share) ** (1 / axes)
+            if axes == 1 or ranges[axes - 1] > smaller:
+                size = smaller
+    return min(size, reach)
 
 
 def frame_of(position: np.ndarray, size: float, settings: Settings) -> np.ndarray:
@@ -262,6 +311,7 @@ def look_of(settings: Settings) -> Any:
     look["falloff"][0, 1 - FALLOFF_POWER[settings.falloff]] = 1
     look["only"] = settings.falloff == "NEAREST"
     look["direction"] = settings.cohesion_of == "DIRECTION"
+    look["heading"] = settings.alignment_of == "HEADING"
     look["offset"] = settings.cohesion_of != "DIRECTION"
     return look[0]
 
@@ -271,59 +321,60 @@ def view_edge(field_of_view: float) -> float:
     return -2.0 if field_of_view >= 2 * np.pi else float(np.cos(field_of_view / 2))
 
 
+def lasting(settings: Settings) -> np.ndarray:
+    """`motion.MOTION` of the settings, (1,), but for what changes with the step."""
+    made = np.zeros(1, motion.MOTION)
+    rules = [getattr(settings, name) for name in RULES]
+    unit = reference.speed_unit(settings)
+    total = sum(rule.weight for rule in rules)
+    values = {
+        "max_acceleration": settings.max_acceleration, "cruise_speed": settings.cruise_speed, "min_speed": settings.min_speed,
+        "max_speed": settings.max_speed, "response": 1 / settings.response_time, "drag": settings.drag,
+        "attraction": settings.attraction, "wander": settings.wander * goals.full_push(settings),
+        "level": settings.level_flight / unit, "speed_control": settings.speed_control / unit, "roll": settings.roll_rate,
+        "turn": orientation.turn_limit(settings) if settings.smoothing > 0 else np.inf,
+        "bank": settings.banking / settings.gravity, "beat_rate": settings.beat_rate,
+        "effort": 1 / settings.max_acceleration if settings.max_acceleration > 0 else 0,
+        "average": 1 / total if settings.blending == "AVERAGE" and total > SMALLEST else 1,
+        "weight": [rule.weight for rule in rules], "sure": sure(settings),
+        # directions alone count in the plain pair loop, and the weights are not summed
+        "mean": [rule.total == "MEAN" and rule is not rules[0] and plain_of(settings) is None for rule in rules],
+        "steer": [motion.STEER[rule.steer] for rule in rules], "attraction_steer": motion.STEER[settings.attraction_steer],
+        "heading": settings.alignment_of == "HEADING", "priority": settings.zones == "PRIORITY",
+        "smooth": settings.edge == "SMOOTH", "counts_self": settings.alignment.count_self,
+        "prioritised": settings.blending == "PRIORITISED", "constant": settings.acceleration == "CONSTANT",
+        "bounded": settings.acceleration == "BOUNDED", "controlled": settings.speed_control > 0,
+        "position_first": settings.integration == "POSITION_FIRST", "plane": settings.plane,
+        "seed": np.int64(settings.seed).view(np.uint64),
+    }  # fmt: skip
+    for name, value in values.items():
+        made[name] = np.minimum(value, float(HUGE)) if made[name].dtype == np.float32 else value
+    return made
+
+
+def sure(settings: Settings) -> list[float]:
+    """Of the three rules: 1 / the length from which on a wish counts in full; see `reference.certainty`."""
+    near, wide, all_count = settings.separation.radius, settings.cohesion.radius, float(HUGE)
+    separation = near ** -FALLOFF_POWER[settings.falloff] if near > SMALLEST else all_count
+    cohesion = 1.0 if settings.cohesion_of == "DIRECTION" else 1 / (reference.OFF_CENTRE * max(wide, SMALLEST))
+    return [separation, all_count, cohesion if wide > SMALLEST else all_count]
+
+
 class Flight:
     """The numbers of one step: records as the compiled functions take them."""
 
-    def __init__(self, settings: Settings, effectors: Effectors, step: int, dt: float) -> None:
-        self.motion = self._motion(settings, effectors, step, dt)
-        self.attractors = self._attractors(settings, effectors)
-        self.spheres, self.dodging = self._spheres(settings, effectors, dt)
-
-    @staticmethod
-    def _motion(settings: Settings, effectors: Effectors, step: int, dt: float) -> Any:
-        made = np.zeros(1, motion.MOTION)
-        rules = [getattr(settings, name) for name in RULES]
-        push, unit = goals.full_push(settings), reference.speed_unit(settings)
+    def __init__(self, settings: Settings, lasting: np.ndarray, effectors: Effectors, step: int, dt: float) -> None:
+        made = lasting.copy()
         time = step * dt * settings.wander_rate
         share = time - np.floor(time)
-        total = sum(rule.weight for rule in rules)
-        sure = {
-            "separation": settings.separation.radius ** -FALLOFF_POWER[settings.falloff]
-            if settings.separation.radius > SMALLEST
-            else HUGE,
-            "alignment": HUGE,
-            "cohesion": 1 / (reference.OFF_CENTRE * settings.cohesion.radius)
-            if settings.cohesion.radius > SMALLEST
-            else HUGE,
-        }
-        if settings.cohesion_of == "DIRECTION" and settings.cohesion.radius:
-            sure["cohesion"] = 1
-        smoothing = settings.smoothing
-        values = {
-            "max_acceleration": settings.max_acceleration, "cruise_speed": settings.cruise_speed, "min_speed": settings.min_speed,
-            "max_speed": settings.max_speed, "response": 1 / settings.response_time, "drag": settings.drag,
-            "attraction": settings.attraction, "wander": settings.wander * push, "wander_blend": share * share * (3 - 2 * share),
-            "level": settings.level_flight / unit, "speed_control": settings.speed_control / unit, "dt": dt, "time": step * dt,
-            "kept": np.exp(-dt / smoothing) if smoothing > 0 else 0, "roll_share": 1 - np.exp(-dt / orientation.ROLL_TIME),
-            "turn": orientation.turn_limit(settings) * dt if smoothing > 0 else np.inf, "roll": settings.roll_rate * dt,
-            "bank": settings.banking / settings.gravity, "beat_rate": settings.beat_rate,
-            "effort": 1 / settings.max_acceleration if settings.max_acceleration > 0 else 0,
-            "average": 1 / total if settings.blending == "AVERAGE" and total > 0 else 1,
-            "weight": [rule.weight for rule in rules], "sure": [sure[name] for name in RULES],
-            "up": effectors.up, "mean": [rule.total == "MEAN" and name != "separation" for name, rule in zip(RULES, rules, strict=True)],
-            "steer": [motion.STEER[rule.steer] for rule in rules], "attraction_steer": motion.STEER[settings.attraction_steer],
-            "heading": settings.alignment_of == "HEADING", "priority": settings.zones == "PRIORITY",
-            "smooth": settings.edge == "SMOOTH", "counts_self": settings.alignment.count_self,
-            "prioritised": settings.blending == "PRIORITISED", "constant": settings.acceleration == "CONSTANT",
-            "bounded": settings.acceleration == "BOUNDED", "controlled": settings.speed_control > 0,
-            "position_first": settings.integration == "POSITION_FIRST", "plane": settings.plane,
-            "seed": np.int64(settings.seed).view(np.uint64), "knot": int(np.floor(time)),
-        }  # fmt: skip
-        for name, value in values.items():
-            made[name] = np.minimum(value, HUGE) if made[name].dtype == np.float32 else value
-        if plain_of(settings) is not None:
-            made["mean"] = 0  # directions alone count there, and the weights are not summed
-        return made[0]
+        made["dt"], made["time"], made["up"] = dt, step * dt, effectors.up
+        made["wander_blend"], made["knot"] = share * share * (3 - 2 * share), int(np.floor(time))
+        made["kept"] = np.exp(-dt / settings.smoothing) if settings.smoothing > 0 else 0
+        made["roll_share"] = 1 - np.exp(-dt / orientation.ROLL_TIME)
+        made["turn"], made["roll"] = lasting["turn"] * dt, lasting["roll"] * dt
+        self.motion = made[0]
+        self.attractors = self._attractors(settings, effectors)
+        self.spheres, self.dodging = self._spheres(settings, effectors, dt)
 
     @staticmethod
     def _attractors(settings: Settings, effectors: Effectors) -> np.ndarray:

@@ -25,11 +25,13 @@ from core import (
     Traits,
     attractor,
     kernel,
+    pairs,
     reference,
     spawn,
     spheres,
     steering,
 )  # fmt: skip
+from core.lanes import FAR, LANES
 from core.settings import CHOICES, RULES
 
 FLOCK = Settings(count=200)
@@ -134,6 +136,19 @@ def test_the_pair_sums_are_those_of_the_reference(choices, space, count, seed, s
         most = 1e-5 * (1 + np.abs(theirs.vector[name]).max(initial=0))
         assert ours.vector[name][sure] == pytest.approx(theirs.vector[name][sure], rel=1e-4, abs=most)
         assert ours.weight[name][sure] == pytest.approx(theirs.weight[name][sure], rel=1e-4, abs=1e-5)
+
+
+@given(squares=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=70), limit=st.sampled_from([-1.0, 1.0, 3.0]))
+@settings(max_examples=50, deadline=None)
+@pytest.mark.parametrize("pick", [pairs.pick_bit_by_bit, pairs.pick])
+def test_picking_takes_all_within_the_limit_in_their_order(pick, squares, limit):
+    whole = -(-len(squares) // LANES) * LANES
+    padded = np.full(whole + LANES, FAR * FAR)
+    padded[: len(squares)] = squares
+    keys, found = np.empty(whole + LANES, np.float32), np.empty(whole + LANES, np.int32)
+    number = pick(whole, np.float32(limit), padded, keys, found)
+    assert list(found[:number]) == list(np.flatnonzero(np.array(squares) <= limit))
+    assert list(keys[:number]) == [square for square in squares if square <= limit]
 
 
 # the whole step
