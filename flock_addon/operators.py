@@ -273,36 +273,47 @@ class FLOCK_OT_resume(_BakeOperator):
         return bake.Job(flock, scene, options=preferences.options(), unfinished=unfinished(flock))
 
 
-class FLOCK_OT_extend(_BakeOperator):
+class _ContinueOperator(_BakeOperator):
+    """Goes on from the clip that there is."""
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = _idle_flock(cls, context)
+        if flock is None:
+            return False
+        left = "Resume or discard the unfinished bake first" if unfinished(flock) else None
+        return _allowed(cls, left or plan.why_not_go_on(flock))
+
+
+class FLOCK_OT_extend(_ContinueOperator):
     """Fly more frames behind the clip's last, up to the end of the range; the frames before keep their bits"""
 
     bl_idname = "flock.extend"
     bl_label = "Extend"
 
-    frames: IntProperty(name="Frames", description="How many; up to the range's end where it is not given", min=1)
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        flock = _idle_flock(cls, context)
-        return flock is not None and _allowed(cls, plan.why_not_go_on(flock))
+    frames: IntProperty(
+        name="Frames",
+        description="How many; up to the range's end where it is not given",
+        min=1,
+        options={"SKIP_SAVE"},
+    )
 
     def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
         more = self.frames if self.properties.is_property_set("frames") else None
         return bake.Job(flock, scene, plan.extension(flock, scene, more), preferences.options())
 
 
-class FLOCK_OT_rebake(_BakeOperator):
+class FLOCK_OT_rebake(_ContinueOperator):
     """Fly the clip again from this frame on; the frames before keep their bits"""
 
     bl_idname = "flock.rebake"
     bl_label = "Rebake from Here"
 
-    start: IntProperty(name="Start", description="The first frame to fly again; the current one where it is not given")
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        flock = _idle_flock(cls, context)
-        return flock is not None and _allowed(cls, plan.why_not_go_on(flock))
+    start: IntProperty(
+        name="Start",
+        description="The first frame to fly again; the current one where it is not given",
+        options={"SKIP_SAVE"},
+    )
 
     def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
         start = self.start if self.properties.is_property_set("start") else scene.frame_current

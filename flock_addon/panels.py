@@ -82,7 +82,8 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
         if baked:
             row.operator(operators.FLOCK_OT_free.bl_idname, text="Free", icon="X")
             row = layout.row(align=True)
-            row.operator(operators.FLOCK_OT_extend.bl_idname, icon="TRACKING_FORWARDS")
+            text = f"Extend to {properties.frame_range(flock, scene)[1]}"
+            row.operator(operators.FLOCK_OT_extend.bl_idname, text=text, icon="TRACKING_FORWARDS")
             text = f"Rebake from {scene.frame_current}"
             row.operator(operators.FLOCK_OT_rebake.bl_idname, text=text, icon="TRACKING_REFINE_FORWARDS")
             _draw_shared(layout, flock)

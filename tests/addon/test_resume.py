@@ -252,21 +252,24 @@ def test_an_extension_is_resumed_as_well(modules, flock, stop_after):
     assert extended == fresh_hash(modules, flock)
 
 
+def test_an_unfinished_bake_comes_first(modules, flock, stop_after):
+    interrupted(flock, stop_after)
+    assert not bpy.ops.flock.extend.poll() and not bpy.ops.flock.rebake.poll()
+    bpy.ops.flock.discard()
+    assert bpy.ops.flock.extend.poll() and bpy.ops.flock.rebake.poll()
+
+
 def test_an_extension_of_another_clip_is_not_resumed(modules, flock, stop_after):
     mend = stop_after(7)
     with pytest.raises(RuntimeError, match="a fault of ours"):
         bpy.ops.flock.extend()
     mend()
-    bpy.ops.flock.rebake(start=5)  # another clip by now; its scratch file took the place of the old one
-    assert modules.operators.unfinished(flock) is None
-    mend = stop_after(3)
-    with pytest.raises(RuntimeError, match="a fault of ours"):
-        bpy.ops.flock.rebake(start=5)
-    mend()
     known = modules.clip.record(flock.data)
     modules.clip.set_record(flock.data, known | {"hash": "0" * 64})
     with pytest.raises(RuntimeError, match="goes on from another clip"):
         bpy.ops.flock.resume()
+    modules.clip.set_record(flock.data, known)
+    assert bpy.ops.flock.resume() == {"FINISHED"}
 
 
 # -- what stays, and what goes ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 import importlib
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -41,6 +42,10 @@ def written(scratch, path, number, count=COUNT):
         writer.append(state)
     writer.close()
     return made
+
+
+def test_all_that_the_next_step_reads_is_kept(scratch):
+    assert {entry.name for entry in fields(scratch.State)} == {*NAMES, "step"}
 
 
 def assert_same(found, expected):
