@@ -23,7 +23,7 @@ from . import clip, compat, nodes, sampling, stale
 _SENTENCES = {
     "collisions": ("Near collisions: {count}, {worst:.2g} apart", "Closest pair: {worst:.3g} apart"),
     "inside": ("Inside: {count}, {worst:.2g} deep", "Nobody inside an obstacle"),
-    "inside_between": ("Between frames: {count}, {worst:.2g} deep", "Nobody between frames"),
+    "inside_between": ("Between: {count}, {worst:.2g} deep", "Nobody between frames"),
     "rolls": ("Roll flips: {count}, {worst:.0f}°/s", "No roll flips"),
     "turns": ("Turns too fast: {count}, {worst:.0f}°/s", "No turn beyond the limit"),
     "leavers": ("Left: {count}, {worst:.3g} away", "Nobody has left"),

@@ -205,6 +205,23 @@ def test_an_override_has_a_target_settings_and_a_clip_of_its_own(modules, asset,
     check(reopened(tmp_path))
 
 
+def test_the_target_and_the_repulsors_of_an_override_are_its_own_too(modules, asset, tmp_path):
+    item = override_in_shot(asset, tmp_path)
+    target, repulsor = item.flock.target, item.flock.repulsors.objects[0]
+    assert target.override_library and repulsor.override_library and item.flock.creature
+    target.location.x += 5.0
+    repulsor.flock_repulsor.radius, repulsor.flock_repulsor.strength = 2.0, 0.5
+    expected = ["Target motion", "Flock Repulsor radius", "Flock Repulsor strength"]
+    assert modules.stale.changes(item, exact=True) == expected
+    item = reopened(tmp_path)
+    assert modules.stale.changes(item, exact=True) == expected
+    activate(item)
+    bpy.ops.flock.bake()
+    item = reopened(tmp_path)
+    assert modules.stale.changes(item, exact=True) == []
+    assert item.flock.repulsors.objects[0].flock_repulsor.radius == 2.0
+
+
 def test_an_override_keeps_its_own_when_the_asset_changes(modules, asset, tmp_path):
     item = override_in_shot(asset, tmp_path)
     item.flock.target = new_empty("Shot Target", (40.0, -10.0, 5.0))
