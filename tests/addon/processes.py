@@ -123,9 +123,10 @@ def with_read_only(folder: Path) -> tuple[str, ...]:
     return cut if works(*cut, "true") else ()
 
 
-def resident_bytes() -> int:
-    """Memory of this process that is in use, by /proc."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def anonymous_bytes() -> int:
+    """Memory of this process that no file stands behind, by /proc."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
 
 
 def with_small(folder: Path, size: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 import pytest
 
-from tests.addon.processes import resident_bytes
+from tests.addon.processes import anonymous_bytes
 
 NAMES = ("position", "velocity", "rotation", "flap")
 
@@ -162,7 +162,7 @@ def test_a_clip_that_lost_its_object_is_found(clip):
     assert clip.clips_without_users() == [mesh]
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc")
 def test_header_record_and_damage_read_no_attribute(clip, saved):
     _, mesh = written(clip, 250, 4000)
     mesh = clip.move_to_sidecar(mesh)
@@ -171,11 +171,11 @@ def test_header_record_and_damage_read_no_attribute(clip, saved):
     assert saved.stat().st_size < 2e6 < 4e7 < Path(bpy.path.abspath(mesh.library.filepath)).stat().st_size
     bpy.ops.wm.open_mainfile(filepath=str(saved))
     mesh = bpy.context.scene.objects["Flock"].data
-    before = resident_bytes()
+    before = anonymous_bytes()
     for _ in range(20):
         assert clip.header(mesh).count == 4000 and clip.record(mesh)["engine"] == "NUMBA"
         assert clip.damage(mesh) is None and clip.missing(mesh) is None
-    assert resident_bytes() - before < 4e6  # one attribute is 12 MB or more
+    assert anonymous_bytes() - before < 4e6  # one attribute is 12 MB or more
 
 
 # -- in a file of its own -------------------------------------------------------------------------------------------
