@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core import Effectors, Settings, Simulation, Traits, attractor, avoidance, orientation, spawn, spheres
+from core import Effectors, Settings, Simulation, Traits, attractor, orientation, spawn, spheres
 from core.goals import sources_at
 from core.presets import load, names
 from core.settings import RULES
 from core.simulation import load_engine
 from tests.core import ports
-from tests.core.engines import DT, accelerations, at, engines, flown
+from tests.core.engines import accelerations, at, engines, flown
 
 TARGET = np.array((0.3, -0.2, 0.1))
 FRAME = 1 / 24
@@ -248,4 +248,3 @@ def test_presets_take_the_projects_repulsors(response, engine):
     for frame in Simulation(settings, scene, frames=60, engine=engine):
         for centre, radius in zip(scene.spheres.centre[0], scene.spheres.radius[0], strict=True):
             assert np.linalg.norm(frame.state.position - centre, axis=1).min() >= radius
-    assert avoidance.obstacles(scene.at(0), settings, DT)
