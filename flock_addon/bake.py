@@ -87,7 +87,10 @@ class Job:
             plan.check_resumable(self._unfinished, flock, self.settings, self.fps)
         if self.plan.keep:
             plan.check_continuity(flock, self.settings, self.fps)
-        plan.check_room(self.settings.count, self.plan)
+        self._check_room(flock)
+
+    def _check_room(self, flock: bpy.types.Object) -> None:
+        plan.check_room(self.settings.count, self.plan, clip.header(flock.data).frames if self.plan.keep else 0)
 
     @property
     def progress(self) -> float:
@@ -223,7 +226,9 @@ class Job:
     def _write(self, flight: Flight, head: scratch.Head) -> None:
         flock = self._flock()
         check_editable(flock)
-        plan.check_room(self.settings.count, self.plan)
+        if self._kept and clip.record(flock.data).get("hash") != self._kept["hash"]:
+            raise FlockError("The clip was replaced while it was continued: undo that, and resume the bake")
+        self._check_room(flock)
         new = self._assemble(flock, flight, head)
         replace_clip(flock, self._in_sidecar(flock, new) if self._wants_sidecar(flock) else new)
         for other in [item for item in bpy.data.objects if item.session_uid in self._along]:
@@ -242,8 +247,6 @@ class Job:
         if not self.plan.keep:
             header = clip.Header(self.settings.count, self.plan.frames, self.plan.first, self.fps)
             return clip.write(clip_name(flock), arrays, header, record | checking.entry(flight.findings))
-        if clip.record(flock.data).get("hash") != self._kept["hash"]:
-            raise FlockError("The clip was replaced while it was continued: undo that, and resume the bake")
         joined = plan.joined_record(self._kept, record, self.plan)
         joined |= checking.entry(flight.findings, checking.rows(self._kept, self.plan.keep))
         return clip.splice(flock.data, self.plan.keep, arrays, joined)

@@ -316,14 +316,18 @@ def discard(places: Iterable[Path]) -> None:
 # -- whether there is room -------------------------------------------------------------------------------------------
 
 
-def check_room(count: int, plan: Plan) -> None:
-    """Raises a sentence where the clip would be larger than a mesh, or this machine's memory, can be."""
+def check_room(count: int, plan: Plan, old_frames: int = 0) -> None:
+    """Raises a sentence where the clip would be larger than a mesh, or this machine's memory, can be.
+
+    Args:
+        old_frames: of the clip that is continued, which has to be read for that.
+    """
     if count * plan.frames + clip.HEADER_VERTICES > MOST_VERTICES:
         raise FlockError(
             f"{count:,} boids over {plan.frames:,} frames are more than a clip can hold: bake fewer of either"
         )
     size = clip.size_in_bytes(count, plan.frames)
-    needed = WRITING * size + READING * clip.size_in_bytes(count, plan.keep)
+    needed = WRITING * size + READING * clip.size_in_bytes(count, old_frames)
     free = memory.available()
     if free is not None and needed > free:
         raise FlockError(

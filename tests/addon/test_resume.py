@@ -353,6 +353,25 @@ def test_edit_mode_at_the_end_costs_nothing(modules, flock):
     assert modules.clip.header(flock.data).frames == FRAMES
 
 
+@pytest.mark.parametrize("taken", ["freed", "another mesh"])
+def test_a_clip_that_is_gone_while_it_is_continued(modules, flock, taken):
+    old = flock.data
+    old.use_fake_user = True
+    job = modules.bake.Job(
+        flock, bpy.context.scene, modules.plan.extension(flock, bpy.context.scene), modules.preferences.options()
+    )
+    while job._flight is None or job._flight.frames_done < 5:
+        job.tick(0.0)
+    flock.data = bpy.data.meshes.new("Cube") if taken == "another mesh" else old.copy()
+    if taken == "freed":
+        modules.bake.replace_clip(flock, modules.bake.spawn_clip(flock, bpy.context.scene))
+    with pytest.raises(ValueError, match="was replaced while it was continued"):
+        job.run()
+    flock.data = old
+    assert bpy.ops.flock.resume() == {"FINISHED"}
+    assert modules.clip.header(flock.data).frames == FRAMES
+
+
 def test_a_flock_that_is_deleted_leaves_none(modules, flock, tmp_path):
     job = half_baked(modules, flock)
     bpy.data.objects.remove(flock)
