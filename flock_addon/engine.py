@@ -30,7 +30,11 @@ DONE = "compiled.json"
 
 # Our modules get the names that they have in Blender, for what is compiled remembers them; their parents are empty there.
 _COMPILE = """
-import importlib, json, sys, types
+import importlib, json, os, sys, threading, types
+def end_with_blender():
+    sys.stdin.read()  # until Blender closes it, in whatever way it ends
+    os._exit(1)
+threading.Thread(target=end_with_blender, daemon=True).start()
 told = json.loads(sys.argv[1])
 assert sys.version == told["python"]
 sys.path[:] = told["path"]
@@ -83,7 +87,7 @@ class Engine:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _COMPILE, json.dumps(told)],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
@@ -98,7 +102,7 @@ class Engine:
         process, self._process = self._process, None
         if process:
             process.kill()
-            process.wait()
+            process.communicate()
         atexit.unregister(self.stop)
 
     def load(self, folder: str, cancelled: Callable[[], bool] = lambda: False) -> str:
@@ -117,6 +121,7 @@ class Engine:
                     process.wait(0.1)
             if cancelled():  # also where the other process was ended, since Blender is about to be
                 raise simulation.Cancelled
+            self.stop()
             with _cache_in(folder):
                 name, module = simulation.load_engine()
             if name == "NUMBA":

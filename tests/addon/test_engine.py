@@ -64,3 +64,12 @@ def test_it_can_be_ended_at_any_time(engine, tmp_path):
     assert not engine.is_compiling
     engine.prepare(str(tmp_path))
     assert engine.is_compiling
+
+
+def test_it_ends_when_blender_dies(engine, tmp_path):
+    engine.prepare(str(tmp_path))
+    process = engine._process
+    assert process.poll() is None
+    process.stdin.close()  # as the system does for a process that was killed
+    assert process.wait(30) == 1
+    assert not engine.is_compiling
