@@ -201,7 +201,7 @@ def _draw_lines(layout: bpy.types.UILayout, sentence: str, icon: str = "NONE", w
     """A sentence over several labels, as wide as a sidebar usually is."""
     column = layout.column(align=True)
     column.scale_y = 0.85
-    for number, line in enumerate(bake.wrapped(sentence, width)):
+    for number, line in enumerate(bake.wrapped(sentence, width if icon == "NONE" else width - 4)):
         column.label(text=line, icon=icon if number == 0 else ("BLANK1" if icon != "NONE" else "NONE"))
 
 
