@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .lanes import FAR, LANES, ZERO, F, bit_count, compiled, copy_lanes
+from .lanes import FAR, LANES, ZERO, F, bit_count, called_from_python, compiled, copy_lanes
 
 BRICK = 32
 """Cells in a brick."""
@@ -28,6 +28,9 @@ PADDING = 3 * LANES
 """Room behind the boids in a window."""
 
 NOTHING = np.int64(-1)
+
+X, Y, Z = np.int64(0), np.int64(1), np.int64(2)
+"""The axes, of a type of their own: numba compiles a function again for each literal number."""
 
 
 class Grid:
@@ -84,7 +87,7 @@ def cell(coordinate, axis, frame):
 @compiled(forceinline=True)
 def cell_of(position, boid, frame):
     """All three."""
-    return cell(position[boid, 0], 0, frame), cell(position[boid, 1], 1, frame), cell(position[boid, 2], 2, frame)
+    return cell(position[boid, 0], X, frame), cell(position[boid, 1], Y, frame), cell(position[boid, 2], Z, frame)
 
 
 @compiled(forceinline=True)
@@ -104,7 +107,7 @@ def bucket_of(key, buckets):
     return (np.int64(block >> np.uint64(40)) << 6 | (z & 7) << 3 | (y & 7)) & (buckets - 1)
 
 
-@compiled()
+@called_from_python()
 def middle_of(position, axis):
     """The median of 31 boids: cells are counted from there, so that a flock far out, or with some who are lost, keeps its precision."""
     count = len(position)

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import hash_grid, motion, pairs, swerve
 from .hash_grid import PADDING
-from .lanes import FAR, HUGE, LANES, ONE, ZERO, F, atomic_add, compiled, inverse_length, lowest_bit
+from .lanes import FAR, HUGE, LANES, ONE, ZERO, F, atomic_add, called_from_python, compiled, inverse_length, lowest_bit
 from .motion import (
     CHUNK,
     CUT,
@@ -64,7 +64,7 @@ def waits(counters, phase, tasks):
     return patience == 0
 
 
-@compiled()
+@called_from_python()
 def build(phase, counters, position, aligned, frame, counts, grid):
     """Builds the grid together with the other threads; from `phase` on, 0 at first.
 
@@ -95,14 +95,14 @@ def build(phase, counters, position, aligned, frame, counts, grid):
     return phase
 
 
-@compiled()
-def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, plain, look, neighbours, complete, settings, dodging,
+@called_from_python()
+def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, look, plain, general, nearest, complete, settings, dodging,
         spheres, attractors, sums):  # fmt: skip
     """Flies chunks of the flock until none is left; 0 then, else the size of the window that it needs to go on with.
 
-    What it does with the pairs is compiled apart: the plain loop where `plain` holds its five numbers, else the general one, or, where
-    `neighbours` is a number, the nearest: those of the boids that are marked in `todo`, `complete` where the cells are as large as the
-    reach. `sums` float32 (N, 12) takes the pair sums and nothing is flown; (0, 12) for a step.
+    What it does with the pairs is compiled apart, for the one of three that is not None: the plain loop, with the five numbers in `plain`;
+    the general one; or that for so many of the nearest. It flies the boids that are marked in `todo`; `complete` is 1 where cells are as
+    large as the reach. `sums` float32 (N, 12) takes the pair sums and nothing is flown; (0, 12) for a step.
     """
     boids, rows, slots = scratch[8], scratch[9], scratch[7]
     while True:
@@ -110,7 +110,9 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, plai
         pending[0] = -1
         if chunk * CHUNK >= len(todo):
             return 0
-        lanes, needed = gather_chunk(chunk, todo, scratch, grid, frame, boids_in, plain, look, neighbours, complete)
+        lanes, needed = gather_chunk(
+            chunk, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete
+        )
         if needed:
             pending[0] = chunk
             return needed
@@ -118,11 +120,11 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, plai
             continue
         whole = fill_lanes(lanes, boids, rows)
         stage(whole, boids, rows, boids_in)
-        if neighbours is not None:
-            for lane in range(lanes):
-                todo[boids[lane]] = 0
-            atomic_add(counters, RESOLVED, lanes)
-            pairs.weigh_nearest(rows, whole, slots, neighbours, look)
+        for lane in range(lanes):
+            todo[boids[lane]] = 0
+        atomic_add(counters, RESOLVED, lanes)
+        if nearest is not None:
+            pairs.weigh_nearest(rows, whole, slots, nearest, look)
         if len(sums):
             for lane in range(lanes):
                 for part in range(12):
@@ -152,9 +154,9 @@ def stage(lanes, boids, rows, boids_in):
         for part in range(4):
             rows[ROTATION + part * CHUNK + lane] = rotation[boid, part]
         rows[FLAP + lane] = flap[boid]
-    varied(lanes, boids, rows, SPEED, speed)
-    varied(lanes, boids, rows, WEIGHT, weight)
-    varied(lanes, boids, rows, RELEASE, release)
+    varied(lanes, boids, rows, np.int64(SPEED), speed)
+    varied(lanes, boids, rows, np.int64(WEIGHT), weight)
+    varied(lanes, boids, rows, np.int64(RELEASE), release)
     if len(wish):
         for lane in range(lanes):
             for axis in range(3):
@@ -227,7 +229,7 @@ def bucket_at(slot, start):
 
 
 @compiled()
-def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, plain, look, neighbours, complete):
+def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete):
     """The pair sums of a chunk of boids, into rows; or, of the nearest, who they are, into slots.
 
     How many boids there are, and 0, or the size of the window that they need.
@@ -238,7 +240,7 @@ def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, plain, look, neigh
     velocity = boids_in[1]
     width, stride = len(window) // 6, len(packed) // 6
     slot, end = chunk * CHUNK, min((chunk + 1) * CHUNK, len(order))
-    lanes, limit = 0, ZERO
+    lanes, limit = np.int64(0), ZERO
     home = bucket_at(slot, start)
     while slot < end:
         while start[home + 1] <= slot:
@@ -253,13 +255,13 @@ def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, plain, look, neigh
             bits &= bits - 1
             own_end = np.int64(cell_end[at])
             at += 1
-            if own_end > slot and (neighbours is None or any_left(own, own_end, order, todo)):
+            if own_end > slot and any_left(own, own_end, order, todo):
                 corner = hash_grid.corner_of(keys[brick], along, frame)
                 first, left = max(own, slot), min(own_end, end) - max(own, slot)
                 for index in range(left):
                     places[index] = first + index
                 # who does not find enough of them next to its cell looks once more, twice as far
-                for steps in range(1, 2 if neighbours is None or complete != 0 else 3):
+                for steps in range(1, 2 if complete != 0 else 3):
                     if left == 0:
                         break
                     if frame[2, 0] > 0.0:
@@ -280,13 +282,13 @@ def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, plain, look, neigh
                     view = (window[:whole], window[width : width + whole], window[2 * width : 2 * width + whole],
                             window[3 * width : 3 * width + whole], window[4 * width : 4 * width + whole],
                             window[5 * width : 5 * width + whole])  # fmt: skip
-                    if plain is None and (neighbours is not None or look.only != ZERO):
+                    if look.named != ZERO:
                         hash_grid.fill_names(names, number, runs, order)
                     looking, left = left, 0
                     for index in range(looking):
                         place = places[index]
                         boid, mine = order[place], place + shift
-                        if neighbours is not None and todo[boid] == 0:
+                        if todo[boid] == 0:
                             continue
                         if frame[2, 0] > 0.0:
                             x, y, z = packed[place], packed[stride + place], packed[2 * stride + place]
@@ -297,12 +299,12 @@ def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, plain, look, neigh
                         resolved = True
                         if plain is not None:
                             plain_sums(rows, lanes, view, x, y, z, plain)
-                        elif neighbours is None:
+                        if general is not None:
                             general_sums(rows, lanes, view, names, x, y, z, velocity, boid, look)
-                        else:
+                        if nearest is not None:
                             inner = guard(x, y, z, steps, corner, frame) if complete == 0 else HUGE
                             resolved, limit = nearest_slots(
-                                lanes, view, scratch, x, y, z, velocity, boid, look, neighbours, limit, inner
+                                lanes, view, scratch, x, y, z, velocity, boid, look, nearest, limit, inner
                             )
                         window[mine] = x
                         if resolved:

@@ -40,8 +40,19 @@ HAS_COMPRESS = bool(llvm.get_host_cpu_features().get("avx512f", False))
 
 
 def compiled(**options):
-    """As all our kernels are compiled: without the interpreter's lock, once, and in float32 arithmetic that may use lanes."""
-    return numba.njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy", _nrt=False, **options)
+    """As all our kernels are compiled: without the interpreter's lock, once, and in float32 arithmetic that may use lanes.
+
+    They allocate nothing, so that no references need be counted. Only other kernels call them: the wrappers for Python, which take as
+    long to compile as the rest, are left out.
+    """
+    return called_from_python(no_cpython_wrapper=True, **options)
+
+
+def called_from_python(**options):
+    """As `compiled`, where Python begins."""
+    return numba.njit(
+        nogil=True, cache=True, fastmath=FAST, error_model="numpy", _nrt=False, no_cfunc_wrapper=True, **options
+    )
 
 
 def _pointer(context, builder, kind, array, index):

@@ -21,6 +21,7 @@ from .lanes import (
     ZERO,
     bit_count,
     bits_within,
+    called_from_python,
     compiled,
     compress_within,
     inverse_length,
@@ -30,14 +31,20 @@ from .motion import CHUNK, CUT, SUMS, VELOCITY
 
 LOOK = np.dtype(
     [(name, np.float32, 3) for name in ("radius", "fade", "inner", "shell", "shell_start", "sight")]
-    + [(name, np.float32) for name in ("slope", "smooth", "widest", "reach", "only", "offset", "direction", "heading")]
+    + [
+        (name, np.float32)
+        for name in ("slope", "smooth", "widest", "reach", "only", "offset", "direction", "heading", "named")
+    ]
     + [("falloff", np.float32, 4)]
 )
 """What the weights depend on, for each of the three rules: the square of the radius, and 1 / radius² where the edge is smooth, else 0; the
 square of the inner radius where that edge is hard, else how a neighbour fades in, over distance · shell - shell_start; the cosine of half
 the view. For all: how steeply one fades in over the cosine; 1 for smooth edges; the widest view's cosine; the largest radius; separation's
 factors of the offset over 1, 1 / d, 1 / d² and 1 / d³, and 1 if only the nearest counts; cohesion's over 1 and 1 / d;
-and 1 where headings are aligned, and not velocities."""
+1 where headings are aligned, and not velocities; and 1 where ties are broken, for which indices are needed."""
+
+NEAR, MIDDLE, WIDE = np.int64(0), np.int64(1), np.int64(2)
+"""The rules: separation, alignment, cohesion."""
 
 MOST = 64
 """Candidates that are ranked by counting; more are sorted in."""
@@ -110,7 +117,7 @@ def seen_from(square, dx, dy, dz, heading, all_round):
 @compiled()
 def gather_all(window, x, y, z, heading, all_round, look):
     """The twelve sums in any settings, over all in the window. `all_round` is 1 for a boid at rest, whose heading is zero, else 0."""
-    near, middle, wide = rule_of(look, 0), rule_of(look, 1), rule_of(look, 2)
+    near, middle, wide = rule_of(look, NEAR), rule_of(look, MIDDLE), rule_of(look, WIDE)
     c0, c1, c2, c3 = look.falloff[0], look.falloff[1], look.falloff[2], look.falloff[3]
     slope, offset, direction = look.slope, look.offset, look.direction
     ax = ay = az = an = bx = by = bz = bn = cx = cy = cz = cn = ZERO
@@ -150,7 +157,7 @@ def nearest_intruder(window, names, x, y, z, heading, all_round, look):
         square = dx * dx + dy * dy + dz * dz
         if square < best or (square == best and names[at] < name):
             inverse, cosine = seen_from(square, dx, dy, dz, heading, all_round)
-            counts = weight(square, square * inverse, cosine, rule_of(look, 0), look.slope)
+            counts = weight(square, square * inverse, cosine, rule_of(look, NEAR), look.slope)
             if counts > ZERO:
                 best, name, an = square, names[at], counts
                 ax, ay, az = -counts * inverse * dx, -counts * inverse * dy, -counts * inverse * dz
@@ -179,7 +186,7 @@ def hide(window, x, y, z, heading, all_round, edge, squares):
         squares[at] = square if cosine > edge else FAR * FAR
 
 
-@compiled()
+@called_from_python()
 def pick_bit_by_bit(size, limit, squares, keys, found):
     """Those within `limit`, their squares into `keys` and their places in the window into `found`; how many."""
     number = 0
@@ -194,7 +201,7 @@ def pick_bit_by_bit(size, limit, squares, keys, found):
     return number
 
 
-@compiled()
+@called_from_python()
 def pick_compressed(size, limit, squares, keys, found):
     """As `pick_bit_by_bit`, without branches."""
     number = 0
@@ -243,7 +250,7 @@ SLOT = 6 * CHUNK
 @compiled()
 def weigh_nearest(rows, lanes, slots, number, look):
     """The twelve sums from the `number` nearest, who lie in `slots` float32 (number * SLOT,), for all boids of a chunk at once."""
-    near, middle, wide = rule_of(look, 0), rule_of(look, 1), rule_of(look, 2)
+    near, middle, wide = rule_of(look, NEAR), rule_of(look, MIDDLE), rule_of(look, WIDE)
     c0, c1, c2, c3 = look.falloff[0], look.falloff[1], look.falloff[2], look.falloff[3]
     slope, smooth, only, offset, direction = look.slope, look.smooth, look.only, look.offset, look.direction
     for index in range(SUMS, SUMS + 12 * CHUNK):

@@ -136,7 +136,9 @@ class Stepper(reference.Stepper):
             aligned = np.ascontiguousarray(reference.unit(state.velocity), np.float32)
         wishes = NO_WISH if wish is None else np.ascontiguousarray(wish, np.float32)
         boids = (*parts_of(state), *self._varied, wishes)
+        nearest = settings.neighbours or None
         plain = self._plain if sums is None else None
+        general = None if plain or nearest else 1
         sums = NO_SUMS if sums is None else sums
         reach = max(float(self._look["reach"]), 1e-6)
         todo = np.ones(count, np.uint8)
@@ -145,10 +147,10 @@ class Stepper(reference.Stepper):
             counters = np.zeros(kernel.COUNTERS, np.int64)
             frame, grid = frame_of(state.position, size, settings), self._grid.arrays()
             building = (counters, state.position, aligned, frame)
-            flying = (todo, grid, frame, boids, out, plain, self._look, settings.neighbours or None, int(size >= reach),
-                      flight.motion, flight.dodging, flight.spheres, flight.attractors, sums)  # fmt: skip
+            flying = (todo, grid, frame, boids, out, self._look, plain, general, nearest, int(size >= reach), flight.motion,
+                       flight.dodging, flight.spheres, flight.attractors, sums)  # fmt: skip
             self._on_all(counters, building, flying)
-            left = left - int(counters[kernel.RESOLVED]) if settings.neighbours else 0
+            left -= int(counters[kernel.RESOLVED])
             size = min(2 * size, reach)
 
     def _on_all(self, *work: Any) -> None:
@@ -311,6 +313,7 @@ def look_of(settings: Settings) -> Any:
     look["falloff"][0, 1 - FALLOFF_POWER[settings.falloff]] = 1
     look["only"] = settings.falloff == "NEAREST"
     look["direction"] = settings.cohesion_of == "DIRECTION"
+    look["named"] = settings.falloff == "NEAREST" or settings.neighbours > 0
     look["heading"] = settings.alignment_of == "HEADING"
     look["offset"] = settings.cohesion_of != "DIRECTION"
     return look[0]
