@@ -158,6 +158,7 @@ def test_it_compiles_once_and_quitting_meanwhile_is_harmless(installed):
     assert second["hash"] == first["hash"]
 
 
+@pytest.mark.long
 def test_without_a_python_to_start_the_bake_compiles_by_itself(installed):
     shutil.rmtree(code_folder(installed), ignore_errors=True)
     told = blender("sys.executable = '/nowhere/python'\n" + STAGES, installed)

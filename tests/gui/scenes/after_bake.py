@@ -9,6 +9,7 @@ start_bake()
 
 def show():
     bpy.context.scene.frame_set(48)
+    bpy.context.preferences.view.ui_scale = 0.8  # the whole panel in one picture
     done()
 
 
