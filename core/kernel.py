@@ -202,7 +202,7 @@ def fly_chunk(lanes, whole, boids, rows, boids_in, settings, dodging, spheres, a
     motion.move(rows, whole, settings)
     if len(spheres):
         for lane in range(lanes):
-            if rows[NEAR + lane] > ZERO and swerve.touches(lane, rows, spheres, dodging):
+            if rows[NEAR + lane] > ZERO and not swerve.kept_out(lane, rows, spheres, dodging):
                 touched[boids[lane]] = 1
     motion.turn(rows, whole, settings)
     for lane in range(lanes):

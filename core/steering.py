@@ -417,6 +417,7 @@ class Flight:
         )
         dodging["room"], dodging["clearance"] = settings.clearance + settings.body_length, settings.clearance
         dodging["most"], dodging["rounding"] = settings.max_acceleration, 16 * avoidance.ROUNDING
+        dodging["slides"] = settings.avoidance != "REFLECT" and not settings.plane
         dodging["steers"], dodging["brakes"] = steers, settings.avoidance != "REFLECT"
         return made, dodging[0]
 

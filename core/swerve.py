@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compiled avoidance of spheres: `avoidance.steer` for the boids of a chunk, and who has to be looked at by `avoidance.resolve`.
 
-The guarantee itself is kept in one place, `avoidance`: here it is only decided, on the safe side, for whom there is nothing to do.
+The guarantee is kept by `avoidance`: here it is decided, on the safe side, for whom there is nothing to do, and done for those who slide
+along one sphere.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .avoidance import HEAD_ON, NEARLY
+from .avoidance import BOUNCES, HEAD_ON, NEARLY, ROUNDING
 from .lanes import HALF, ONE, THREE, TINY, TWO, ZERO, F, compiled, inverse_length
 from .motion import CHUNK, NEAR, NEW_POSITION, NEW_VELOCITY, POSITION, VELOCITY
 
@@ -22,13 +23,16 @@ reaches from the middle of its way, with how far it comes in the look-ahead."""
 
 SWERVE = np.dtype(
     [(name, np.float32) for name in ("ahead", "look_ahead", "room", "clearance", "most", "dt", "frame", "rounding")]
-    + [(name, np.int32) for name in ("steers", "brakes")]
+    + [(name, np.int32) for name in ("steers", "brakes", "slides")]
 )
 """How far ahead obstacles can matter, seconds; the look-ahead; clearance with and without a body length; max acceleration; the step and
-the frame, seconds; what float32 may lose, as a share; whether boids steer around, and whether they brake."""
+the frame, seconds; what float32 may lose, as a share; whether boids steer around, whether they brake, and whether sliding is
+all that they do at a hit."""
 
 ASIDE, GRAZES = F(HEAD_ON), F(NEARLY)
 NO_LENGTH = F(1e-18)
+BRAKE = F(2.999)
+"""The 3 of `avoidance.braked`, on the safe side."""
 
 
 @compiled()
@@ -134,29 +138,121 @@ def steer_all(rows, lanes, spheres, swerve):
 
 
 @compiled()
-def touches(lane, rows, spheres, swerve):
-    """Whether the guarantee may have to do something about one boid: near its way, or in the way of its brakes, is a sphere."""
+def touches(lane, rows, sphere, swerve):
+    """Whether the guarantee may have to do something about one boid: near its way, or in the way of its brakes, is the sphere."""
     x, y, z = rows[POSITION + lane], rows[POSITION + CHUNK + lane], rows[POSITION + 2 * CHUNK + lane]
     p, q, r = rows[NEW_POSITION + lane], rows[NEW_POSITION + CHUNK + lane], rows[NEW_POSITION + 2 * CHUNK + lane]
     u, v, w = rows[NEW_VELOCITY + lane], rows[NEW_VELOCITY + CHUNK + lane], rows[NEW_VELOCITY + 2 * CHUNK + lane]
+    bx, by, bz = x - sphere.first[0], y - sphere.first[1], z - sphere.first[2]
+    ex, ey, ez = p - sphere.last[0], q - sphere.last[1], r - sphere.last[2]
+    dx, dy, dz = ex - bx, ey - by, ez - bz
+    share = min(max(-(bx * dx + by * dy + bz * dz) / max(dx * dx + dy * dy + dz * dz, TINY), ZERO), ONE)
+    nx, ny, nz = bx + share * dx, by + share * dy, bz + share * dz
+    skin = swerve.rounding * (
+        abs(p) + abs(q) + abs(r) + abs(sphere.last[0]) + abs(sphere.last[1]) + abs(sphere.last[2])
+    )
+    near = max(sphere.radius, sphere.last_radius) * (ONE + swerve.rounding) + swerve.clearance + skin
+    if nx * nx + ny * ny + nz * nz < near * near:
+        return True
+    distance = np.sqrt(ex * ex + ey * ey + ez * ez)
+    inward = ((sphere.moves[0] - u) * ex + (sphere.moves[1] - v) * ey + (sphere.moves[2] - w) * ez) / max(
+        distance, TINY
+    )
+    return (
+        swerve.brakes != 0 and (inward + sphere.growth) * swerve.frame > (distance - sphere.last_radius - skin) * BRAKE
+    )
+
+
+@compiled()
+def kept_out(lane, rows, spheres, swerve):
+    """Keeps one boid out of the one sphere that it touches; False where that is a matter for `avoidance.resolve`.
+
+    That is so for several spheres, for who starts inside one, for reflection, and in the plane.
+    """
+    touched, number = 0, 0
     for index in range(len(spheres)):
-        sphere = spheres[index]
-        bx, by, bz = x - sphere.first[0], y - sphere.first[1], z - sphere.first[2]
-        ex, ey, ez = p - sphere.last[0], q - sphere.last[1], r - sphere.last[2]
-        dx, dy, dz = ex - bx, ey - by, ez - bz
-        share = min(max(-(bx * dx + by * dy + bz * dz) / max(dx * dx + dy * dy + dz * dz, TINY), ZERO), ONE)
-        nx, ny, nz = bx + share * dx, by + share * dy, bz + share * dz
-        skin = swerve.rounding * (
-            abs(p) + abs(q) + abs(r) + abs(sphere.last[0]) + abs(sphere.last[1]) + abs(sphere.last[2])
+        if touches(lane, rows, spheres[index], swerve):
+            touched, number = index, number + 1
+    if number == 0:
+        return True
+    if number > 1 or swerve.slides == 0 or not slide(lane, rows, spheres[touched], swerve):
+        return False
+    for index in range(len(spheres)):  # along the one, it may have come to another
+        number += index != touched and touches(lane, rows, spheres[index], swerve)
+    return number == 1
+
+
+@compiled(forceinline=True)
+def dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@compiled(forceinline=True)
+def plus(a, scale, b):
+    return a[0] + scale * b[0], a[1] + scale * b[1], a[2] + scale * b[2]
+
+
+@compiled(forceinline=True)
+def unit_and_length(a):
+    size = np.sqrt(dot(a, a))
+    return (a[0] / size, a[1] / size, a[2] / size) if size > 1e-12 else (0.0, 1.0, 0.0), size
+
+
+@compiled()
+def slide(lane, rows, sphere, swerve):
+    """`avoidance.swept`, `avoidance.freed` and `avoidance.braked` for one boid and one sphere, in float64; False for who starts inside."""
+    start = (
+        np.float64(rows[POSITION + lane]),
+        np.float64(rows[POSITION + CHUNK + lane]),
+        np.float64(rows[POSITION + 2 * CHUNK + lane]),
+    )
+    end = (np.float64(rows[NEW_POSITION + lane]), np.float64(rows[NEW_POSITION + CHUNK + lane]),
+           np.float64(rows[NEW_POSITION + 2 * CHUNK + lane]))  # fmt: skip
+    velocity = (np.float64(rows[NEW_VELOCITY + lane]), np.float64(rows[NEW_VELOCITY + CHUNK + lane]),
+                np.float64(rows[NEW_VELOCITY + 2 * CHUNK + lane]))  # fmt: skip
+    first = (np.float64(sphere.first[0]), np.float64(sphere.first[1]), np.float64(sphere.first[2]))
+    last = (np.float64(sphere.last[0]), np.float64(sphere.last[1]), np.float64(sphere.last[2]))
+    moves = plus((0.0, 0.0, 0.0), 1.0 / swerve.dt, plus(last, -1.0, first))
+    begun, ended = np.float64(sphere.radius), np.float64(sphere.last_radius)
+    grows, clearance = (ended - begun) / swerve.dt, np.float64(swerve.clearance)
+    gap = min(unit_and_length(plus(start, -1.0, first))[1] - begun, clearance)
+    if gap < 0.0:
+        return False
+    share = 0.0
+    for _ in range(BOUNCES):
+        centre = plus(first, share, plus(last, -1.0, first))
+        radius = begun + share * (ended - begun) + gap
+        offset = plus(start, -1.0, centre)
+        travel = plus(plus(end, -1.0, last), -1.0, offset)
+        growth = ended + gap - radius
+        closing = dot(offset, travel) - radius * growth
+        apart = max(dot(offset, offset) - radius * radius, 0.0)
+        root = closing * closing - (dot(travel, travel) - growth * growth) * apart
+        if not (closing < 0.0 and root > 0.0 and apart <= np.sqrt(root) - closing):
+            break
+        way = apart / (np.sqrt(root) - closing)
+        normal = unit_and_length(plus(offset, way, travel))[0]
+        deep = (1.0 - way) * (growth - dot(travel, normal))
+        if deep <= 0.0:
+            break
+        start, end, share = (
+            plus(start, way, plus(end, -1.0, start)),
+            plus(end, deep, normal),
+            share + way * (1.0 - share),
         )
-        near = max(sphere.radius, sphere.last_radius) * (ONE + swerve.rounding) + swerve.clearance + skin
-        if nx * nx + ny * ny + nz * nz < near * near:
-            return True
-        if swerve.brakes != 0:
-            distance = np.sqrt(ex * ex + ey * ey + ez * ez)
-            inward = ((sphere.moves[0] - u) * ex + (sphere.moves[1] - v) * ey + (sphere.moves[2] - w) * ez) / max(
-                distance, TINY
-            )
-            if (inward + sphere.growth) * swerve.frame > (distance - sphere.last_radius - skin) * F(2.999):
-                return True
-    return False
+        velocity = plus(velocity, -min(dot(velocity, normal) - dot(moves, normal) - grows, 0.0), normal)
+    away, distance = unit_and_length(plus(end, -1.0, last))
+    scale = (
+        max(abs(end[0]), abs(end[1]), abs(end[2])) + max(abs(last[0]), abs(last[1]), abs(last[2])) + max(begun, ended)
+    )
+    missing = max(clearance, ROUNDING * scale + 1e-12) - (distance - ended)
+    if missing > 0.0:
+        end = plus(end, missing * 1.000001, away)
+        distance += missing * 1.000001
+        velocity = plus(velocity, -min(dot(velocity, away) - dot(moves, away) - grows, 0.0), away)
+    inward = grows + dot(moves, away) - dot(velocity, away)
+    velocity = plus(velocity, max(inward - 3.0 * max(distance - ended, 0.0) / swerve.frame, 0.0), away)
+    for axis in range(3):
+        rows[NEW_POSITION + axis * CHUNK + lane] = F(end[axis])
+        rows[NEW_VELOCITY + axis * CHUNK + lane] = F(velocity[axis])
+    return True

@@ -218,6 +218,36 @@ def test_what_other_flocks_make_a_flock_want_comes_first():
     assert_same(*step_of_both(replace(FLOCK, blending="PRIORITISED"), wish=wish))
 
 
+@pytest.mark.parametrize("response", CHOICES["avoidance"])
+@pytest.mark.parametrize("moves", [(0.0, 0.0, 0.0), (0.0, -0.4, 0.1)])
+@pytest.mark.parametrize("grows", [0.0, 0.3])
+@pytest.mark.parametrize("clearance", [0.0, 0.5])
+def test_who_flies_into_a_sphere_is_kept_out_as_in_the_reference(response, moves, grows, clearance):
+    """Boids all around a sphere, at it and by it at any speed: they hit, graze, start inside, or are overtaken by it."""
+    rng = np.random.default_rng(1)
+    count, centre = 400, np.array((1.0, 2.0, 3.0))
+    flock = Settings(
+        count=count,
+        avoidance=response,
+        clearance=clearance,
+        look_ahead=0.3,
+        neighbours=0,
+        min_speed=0.0,
+        max_speed=200.0,
+    )
+    direction = reference.unit(rng.normal(size=(count, 3)))
+    place = centre + direction * rng.choice([1.5, 2.0, 2.0001, 2.3, 2.6, 4.0], (count, 1))
+    velocity = rng.normal(size=(count, 3)) * rng.choice([0.5, 9.0, 100.0], (count, 1)) - 3 * direction
+    state = replace(spawn(flock), position=np.float32(place), velocity=np.float32(velocity), step=30)
+    effectors = Effectors(spheres=spheres([[centre], [centre + moves]], [[2.0], [2.0 + grows]]))
+    ours, theirs = (
+        module.Stepper(flock, Traits(flock)).step(state, effectors.at(0), 1 / 24) for module in (steering, reference)
+    )
+    inside = np.linalg.norm(ours.position.astype(float) - centre - moves, axis=1) < 2.0 + grows
+    assert not inside.any()
+    assert_same(ours, theirs, certain(state, flock))
+
+
 class TestCovers:
     other: ClassVar = {int: 3, float: 0.375, bool: True, tuple: (2.0, 3.0, 4.0)}
 
