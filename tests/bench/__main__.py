@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Speed beside peers and beside the limit, in one run: a table of ratios with their targets.
 
-    python -m tests.bench [--quick] [--threads 1 2] [--json FILE]
+    python -m tests.bench [--quick] [--turns N] [--threads 1 2] [--json FILE]
 
 FILE is for programs; a plot of time per boid against count is written beside it. FLOCK_LIMIT names the folder of the C++ step, else it is
 looked for in ../shared/limit. FLOCK_BLENDER names a Python with `bpy`, and FLOCK_ZIP the extension that is installed there. What is missing
@@ -36,9 +36,10 @@ def blender_python() -> str:
 class Run:
     """One run: asks one process after the other, and keeps what they answer."""
 
-    def __init__(self, quick: bool, threads: Sequence[int], folder: Path) -> None:
-        self.size = sizes.QUICK if quick else sizes.FULL
-        self.quick, self.threads, self.folder = quick, threads, folder
+    def __init__(self, quick: bool, turns: int | None, threads: Sequence[int], folder: Path) -> None:
+        self.size = sizes.chosen(quick, turns)
+        self.threads = threads
+        self._words = sizes.words(quick, turns, folder)
         self.measured = targets.Measured()
         self.missing: list[str] = []
         self.blender = ""
@@ -80,8 +81,7 @@ class Run:
         return self._ask("in_blender", part, python=python)
 
     def _ask(self, module: str, *words: str, threads: Sequence[int] | None = None, **extra: str) -> dict[str, Any]:
-        options = sizes.words(self.quick, threads or self.threads, self.folder)
-        return measure.ask(module, *words, *options, **extra)
+        return measure.ask(module, *words, "--threads", *(threads or self.threads), *self._words, **extra)
 
     def _take(self, answer: dict[str, Any]) -> None:
         for why in answer.pop("left out", ()):
@@ -101,12 +101,13 @@ def say(text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a little of everything: to see that all of it runs")
+    parser.add_argument("--turns", type=int, help="how often each is measured; the median counts")
     parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, min(2, measure.cores())}))
     parser.add_argument("--json", type=Path, default=ROOT / "out/bench.json")
     options = parser.parse_args()
     load = measure.load()
     with tempfile.TemporaryDirectory(prefix="flock-bench-") as folder:
-        run = Run(options.quick, options.threads, Path(folder))
+        run = Run(options.quick, options.turns, options.threads, Path(folder))
         run.everything()
     machine = measure.machine() + (f", Blender {run.blender}" if run.blender else "")
     rows = list(targets.rows(run.measured, run.size))

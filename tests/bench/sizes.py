@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .measure import Patience
@@ -57,11 +56,19 @@ def worker(description: str, *words: str) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--folder", type=Path, help="for what several processes need")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--turns", type=int)
     options = parser.parse_args()
-    options.sizes = QUICK if options.quick else FULL
+    options.sizes = chosen(options.quick, options.turns)
     return options
 
 
-def words(quick: bool, threads: Sequence[int], folder: Path) -> list[object]:
-    """What such a process is started with."""
-    return ["--threads", *threads, "--folder", folder, *(["--quick"] if quick else [])]
+def chosen(quick: bool, turns: int | None) -> Sizes:
+    """What the command line asks for; turns are by default the sizes' own."""
+    size = QUICK if quick else FULL
+    return replace(size, patience=replace(size.patience, turns=turns or size.patience.turns))
+
+
+def words(quick: bool, turns: int | None, folder: Path) -> list[object]:
+    """What such a process is started with, beside its threads."""
+    asked = [*(["--quick"] if quick else []), *(["--turns", turns] if turns else [])]
+    return ["--folder", folder, *asked]
