@@ -232,13 +232,15 @@ answer(on=on, engine=record(flock)["engine"], sentence=own("bake").engine.proble
 
 
 def older_version(path: Path, folder: Path) -> Path:
-    """The same zip with a lower version in its manifest."""
+    """An older release, which is today's code but for what it says of itself: a lower version, of its node groups too."""
     older = folder / "flock-0.0.1.zip"
     with zipfile.ZipFile(path) as source, zipfile.ZipFile(older, "w") as target:
         for name in source.namelist():
             content = source.read(name)
             if name == "blender_manifest.toml":
                 content = content.replace(b'\nversion = "', b'\nversion = "0.0.1" # ', 1)
+            if name == "flock_addon/nodes.py":
+                content = content.replace(b"\nVERSION = ", b"\nVERSION = -1 + ", 1)
             target.writestr(name, content)
     return older
 
@@ -248,18 +250,22 @@ def test_an_upgrade_while_enabled_leaves_a_working_addon(user, tmp_path):
 import tomllib
 def version():
     return tomllib.loads(Path(sys.modules[MODULE].__file__).with_name("blender_manifest.toml").read_text())["version"]
+def groups():
+    return sorted(group["flock_nodes"]["version"] for group in bpy.data.node_groups)
 install(sys.argv[1])
-old = version()
 flock = new_flock()
+before = dict(version=version(), groups=groups())
 on = install(sys.argv[2])
 bpy.ops.flock.bake()
-answer(old=old, new=version(), on=on, engine=record(flock)["engine"])
+after = dict(version=version(), groups=groups())
+answer(before=before, after=after, on=on, engine=record(flock)["engine"], boids=len(matrices(10)[0]))
 """
     told = blender(script, user, older_version(Path(ZIP), tmp_path), ZIP)
+    before, after = told["before"], told["after"]
     assert told["on"], told["printed"]
-    assert told["old"] == "0.0.1"
-    assert told["new"] != "0.0.1"
-    assert told["engine"] in {"NUMBA", "REFERENCE"}
+    assert before["version"] == "0.0.1" and after["version"] != "0.0.1"
+    assert after["groups"] == [number + 1 for number in before["groups"]]
+    assert told["engine"] in {"NUMBA", "REFERENCE"} and told["boids"] >= 100
     assert "already registered" not in told["printed"]
 
 
