@@ -28,6 +28,9 @@ from .plan import BAKE, SPAWN, Options, Plan, check_editable, is_baked, megabyte
 
 __all__ = ["Job", "Options", "Plan", "engine"]
 
+WRITING = "Writing the clip"
+"""The last stage of a job, during which a window is not drawn."""
+
 running: dict[int, Job] = {}
 """The jobs under way, by their flock's session uid; never saved in a file."""
 
@@ -120,6 +123,8 @@ class Job:
         """Ends here, and leaves the frames so far in the scratch file. The old clip stays as it is."""
         self._cancel.set()
         running.pop(self.uid, None)
+        if self._flight and not self._flight.is_alive():  # else it does so itself
+            self._flight.close()
 
     def tick(self, seconds: float = 0.1) -> bool:
         """Does about that much work on the main thread. True once the clip is in place.
@@ -207,6 +212,9 @@ class Job:
             self.share = 0.1 + 0.85 * flight.progress
             return False
         head = flight.result()
+        if self.stage != WRITING:  # which is shown before the window waits for it
+            self.stage, self.share = WRITING, 0.95
+            return False
         try:
             self._write(flight, head)
             flight.discard()

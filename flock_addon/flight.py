@@ -91,8 +91,9 @@ class Flight(threading.Thread):
             self.findings = self._check()
         except BaseException as error:  # it is raised again where the user is told
             self._error = error
-            self.close()
         finally:
+            if self._error or self._cancelled.is_set():
+                self.close()
             atexit.unregister(self._end)
 
     def _end(self) -> None:
@@ -156,7 +157,7 @@ class Flight(threading.Thread):
         for path in task.places:
             try:
                 return scratch.Writer(path, task.settings.count, about)
-            except OSError as error:
+            except (OSError, scratch.InUse) as error:
                 log.info("no scratch file at %s: %s", path, error)
                 reason = error
         raise FlockError(f"The bake cannot be written to {path}: {reason}. Make room, or save the file elsewhere")

@@ -348,7 +348,7 @@ class FLOCK_OT_discard(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> Result:
         try:
-            plan.discard(plan.scratch_places(_find(self, context), preferences.options()))
+            scratch.discard(unfinished(_find(self, context)).path)
         except FlockError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

@@ -9,6 +9,7 @@ import math
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ BAKE, SPAWN = "BAKE", "SPAWN"
 WRITING, READING = 1.3, 0.75
 """Memory that it takes to write a clip, and to read an old one for it, in sizes of the clip."""
 MOST_VERTICES = 2**31 - 1
+MOST_AT_ONCE = 8
+"""Blenders that may bake flocks of one name in unsaved files at a time."""
 
 _FLOWN = ("settings", "effectors", "steps", "engine", "engine_version")
 """What a clip has to know of its flight, for it to be continued."""
@@ -259,13 +262,20 @@ def _samples_kept(plan: Plan, settings: Settings) -> int:
 
 
 def scratch_places(flock: bpy.types.Object, options: Options) -> tuple[Path, ...]:
-    """Where the flock's scratch file may lie, the best place first: beside the file, where that is saved and can be written."""
+    """Where the flock's scratch file may lie, the best place first: beside the file, where that is saved and can be written.
+
+    In our own folder there is a choice of names, since several Blenders may have a flock of this name in a file without one.
+    """
     file = Path(bpy.data.filepath)
     own = Path(options.scratch_folder or tempfile.gettempdir())
     if not bpy.data.filepath:
-        return (own / _scratch_name("Unsaved", flock.name, ""),)
+        return _numbered(own / _scratch_name("Unsaved", flock.name, ""))
     beside = file.parent / clip.FOLDER / _scratch_name(file.stem, flock.name, "")  # also once the folder is moved
-    return beside, own / _scratch_name(file.stem, flock.name, str(file.parent))
+    return beside, *_numbered(own / _scratch_name(file.stem, flock.name, str(file.parent)))
+
+
+def _numbered(path: Path) -> tuple[Path, ...]:
+    return path, *(path.with_stem(f"{path.stem}-{number}") for number in range(2, MOST_AT_ONCE + 1))
 
 
 def _scratch_name(file: str, flock: str, folder: str) -> str:
@@ -290,7 +300,7 @@ def orphans() -> list[Path]:
 
 
 def unfinished(flock: bpy.types.Object, options: Options) -> scratch.Head | None:
-    """The flock's unfinished bake, where a crash left one. Cheap: it looks at two paths."""
+    """The flock's unfinished bake, where a crash left one. Cheap: it looks at a few paths."""
     for path in scratch_places(flock, options):
         head = scratch.look(path)
         if head is not None and head.frames:
@@ -304,13 +314,14 @@ def plan_of(head: scratch.Head) -> Plan:
 
 
 def discard(places: Iterable[Path]) -> None:
-    """Deletes scratch files.
+    """Deletes scratch files, but for those into which another Blender is baking.
 
     Raises:
-        FlockError: another Blender is writing one, or it cannot be deleted.
+        FlockError: one cannot be deleted.
     """
     for path in places:
-        scratch.discard(path)
+        with suppress(scratch.InUse):
+            scratch.discard(path)
 
 
 # -- whether there is room -------------------------------------------------------------------------------------------

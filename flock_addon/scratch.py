@@ -38,6 +38,13 @@ def record_type(count: int) -> np.dtype:
     return np.dtype([*((name, "<f4", shape) for name, shape in shapes.items()), ("step", "<u8"), ("check", "<u4")])
 
 
+class InUse(FlockError):
+    """Another process is writing the file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"Another Blender is baking this flock into {path}: wait until it is done, or end it")
+
+
 # -- writing ---------------------------------------------------------------------------------------------------------
 
 
@@ -45,7 +52,7 @@ class Writer:
     """A scratch file that this process alone is writing.
 
     Raises:
-        FlockError: another process is writing it.
+        InUse: another process is writing it.
         OSError: it cannot be written.
     """
 
@@ -77,7 +84,7 @@ class Writer:
         self._file = os.fdopen(os.open(path, os.O_RDWR | flags | getattr(os, "O_BINARY", 0), 0o666), "r+b")
         if not _lock(self._file.fileno()):
             self._file.close()
-            raise FlockError(_in_use(path))
+            raise InUse(path)
 
     def append(self, state: State) -> None:
         """Adds one frame.
@@ -113,10 +120,6 @@ class Writer:
         if self._unwanted:
             with suppress(OSError):
                 _delete(self.path)
-
-
-def _in_use(path: Path) -> str:
-    return f"Another Blender is baking this flock into {path}: wait until it is done, or end it"
 
 
 def _head(count: int, about: Mapping[str, Any]) -> bytes:
@@ -236,14 +239,15 @@ def discard(path: Path) -> None:
     """Deletes a scratch file, if it is there.
 
     Raises:
-        FlockError: another process is writing it, or it cannot be deleted.
+        InUse: another process is writing it.
+        FlockError: it cannot be deleted.
     """
     if not path.exists():
         return
     try:
         with path.open("r+b") as file:
             if not _lock(file.fileno()):
-                raise FlockError(_in_use(path))
+                raise InUse(path)
         _delete(path)
     except OSError as error:
         raise FlockError(f"The file {path} cannot be deleted: {error}. Delete it by hand") from error

@@ -181,6 +181,7 @@ def test_a_job_tells_how_far_it_is_and_runs_beside_blender(flock, bake):
         seen.append(job.progress)
         threads |= {thread.name for thread in threading.enumerate()}
     assert seen == sorted(seen) and seen[0] >= 0.0 and seen[-1] <= 1.0
+    assert job.message == "Writing the clip", "said before it, since the window is not drawn meanwhile"
     assert "Flock bake" in threads
     assert not bake.running
 

@@ -138,6 +138,23 @@ def test_an_unsaved_file_has_its_scratch_file_in_the_extensions_folder(modules, 
     assert resumed == fresh_hash(modules, bpy.context.object)
 
 
+def test_two_blenders_bake_flocks_of_one_name_in_unsaved_files(modules, tmp_path):
+    options = modules.bake.Options(scratch_folder=str(tmp_path))
+    bpy.context.scene.frame_end = 9
+    bpy.ops.flock.new(count=8)
+    flock = bpy.context.object
+    first, second, *_ = modules.plan.scratch_places(flock, options)
+    other = modules.scratch.Writer(first, 8, {"file": "", "flock": "Flock"})  # as another process would hold it
+    job = modules.bake.Job(flock, bpy.context.scene, options=options)
+    while job._flight is None or job._flight.frames_done < 2:
+        job.tick(0.0)
+    assert job._flight._writer.path == second
+    job.run()
+    modules.bake.free(flock, bpy.context.scene, options)
+    assert scratch_files(tmp_path) == [first], "the other's is left alone"
+    other.close()
+
+
 def test_the_scratch_file_lies_beside_the_file_and_moves_with_it(modules, flock, stop_after, tmp_path):
     interrupted(flock, stop_after)
     assert [path.parent.name for path in scratch_files(tmp_path)] == ["flock"]
@@ -336,6 +353,18 @@ def test_another_file_that_is_opened_meanwhile_leaves_it(modules, flock, tmp_pat
     flock = bpy.data.objects["Flock"]
     assert modules.operators.unfinished(flock).frames >= 5
     assert bpy.ops.flock.resume() == {"FINISHED"}
+
+
+@pytest.mark.parametrize(("ending", "left"), [("stop", FRAMES), ("cancel", None)])
+def test_a_bake_that_ends_when_all_is_flown_but_not_yet_written(modules, flock, tmp_path, ending, left):
+    job = half_baked(modules, flock)
+    while job.message != modules.bake.WRITING:
+        job.tick(0.01)
+    getattr(job, ending)()
+    found = modules.operators.unfinished(flock)
+    assert (found and found.frames) == left
+    assert (bpy.ops.flock.resume if left else bpy.ops.flock.bake)() == {"FINISHED"}
+    assert scratch_files(tmp_path) == []
 
 
 def test_edit_mode_at_the_end_costs_nothing(modules, flock):
