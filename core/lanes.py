@@ -43,9 +43,10 @@ def compiled(**options):
     """As all our kernels are compiled: without the interpreter's lock, once, and in float32 arithmetic that may use lanes.
 
     They allocate nothing, so that no references need be counted. Only other kernels call them: the wrappers for Python, which take as
-    long to compile as the rest, are left out.
+    long to compile as the rest, are left out. All of them are laid into those that call them: the process that compiles would else call
+    a function by itself, one that reads numba's cache the copy in its caller, and the two, optimised apart, differ in the last bit.
     """
-    return called_from_python(no_cpython_wrapper=True, **options)
+    return called_from_python(**options | {"forceinline": True, "no_cpython_wrapper": True})
 
 
 def called_from_python(**options):

@@ -4,6 +4,7 @@
 
 import doctest
 import json
+import os
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -102,6 +103,28 @@ def test_every_preset_goes_on_in_a_new_process_with_the_same_bits(engine, tmp_pa
         again = np.load(tmp_path / f"{name}-on.npz")
         for entry in KEPT:
             assert np.array_equal(getattr(state, entry), again[entry]), f"{name}: {entry}"
+
+
+@pytest.mark.long
+def test_the_process_that_compiles_flies_the_same_bits_as_the_next(tmp_path):
+    pytest.importorskip("numba")
+    script = """if True:
+        import hashlib
+        from core import Effectors, Settings, Simulation, attractor, presets, spheres
+        scene = Effectors(attractors=attractor((0, 90, 0)), spheres=spheres([[0, 25, 0]], [2]))
+        for settings in (Settings(count=60), presets.load("fish"), presets.load("geese")):
+            *_, last = Simulation(settings, scene, frames=10, engine="NUMBA")
+            arrays = (last.state.position, last.state.velocity, last.state.rotation, last.state.flap)
+            print(hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
+    """
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    compiled, read = (
+        subprocess.run(
+            [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    )
+    assert compiled == read and len(compiled.split()) == 3
 
 
 def test_without_numba_a_flock_flies_by_the_reference():
