@@ -3,7 +3,7 @@
 """What `make` starts: sets up an environment for each job under .venv, runs the jobs, and says how each of them ended.
 
 It needs nothing but a Python with pip. Environments are shared between jobs (a Blender is 350 MB) and made anew only where what they
-hold has changed.
+hold has changed. Several jobs run two at a time, each with its output in a file under out/log, which is shown as the job ends.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -32,6 +35,19 @@ FAKE_BPY = {"4.5": "fake-bpy-module-4.5==20260730", "latest": "fake-bpy-module-l
 PEERS = ["scipy", "matplotlib"]  # what the benchmarks measure against and draw with
 
 CI = os.environ.get("CI") == "true"
+AT_ONCE = min(2, os.cpu_count() or 1)
+
+setting_up, building = threading.RLock(), threading.RLock()
+"""One job at a time makes environments, and zips."""
+
+
+class Output(threading.local):
+    """Where the job of this thread writes; None is the terminal."""
+
+    file: TextIO | None = None
+
+
+output = Output()
 
 
 class Missing(Exception):
@@ -77,12 +93,13 @@ def environment(name: str, python: str, *packages: str) -> Path:
     inside = folder / "bin" / "python"
     stamp = folder / "holds.txt"
     holds = "\n".join([python, *packages])
-    if stamp.exists() and stamp.read_text() == holds:
-        return inside
-    say(f"setting up {folder.relative_to(ROOT)}: {' '.join(packages)}")
-    run(python, "-m", "venv", "--clear", "--without-pip", folder)
-    run(python, "-m", "pip", "--python", inside, "install", "--quiet", "--prefer-binary", *packages)
-    stamp.write_text(holds)
+    with setting_up:
+        if stamp.exists() and stamp.read_text() == holds:
+            return inside
+        say(f"setting up {folder.relative_to(ROOT)}: {' '.join(packages)}")
+        run(python, "-m", "venv", "--clear", "--without-pip", folder)
+        run(python, "-m", "pip", "--python", inside, "install", "--quiet", "--prefer-binary", *packages)
+        stamp.write_text(holds)
     return inside
 
 
@@ -118,13 +135,14 @@ def every_blender() -> str:
 
 
 def say(text: str) -> None:
-    print(f"\033[1m{text}\033[0m" if sys.stdout.isatty() else text, flush=True)
+    bold = output.file is None and sys.stdout.isatty()
+    print(f"\033[1m{text}\033[0m" if bold else text, file=output.file, flush=True)
 
 
 def run(*command: object, **extra: str) -> None:
     """Run a command in the project's folder, with extra environment variables; an error ends the job."""
-    words = [str(word) for word in command]
-    if subprocess.run(words, cwd=ROOT, env={**os.environ, **extra}, check=False).returncode:
+    words, file = [str(word) for word in command], output.file
+    if subprocess.run(words, cwd=ROOT, env={**os.environ, **extra}, stdout=file, stderr=file, check=False).returncode:
         raise Failed(" ".join(words))
 
 
@@ -168,15 +186,17 @@ def core_plain() -> None:
 
 
 def build() -> None:
-    python = newest_blender()
-    run(python, "tools/build.py")
-    pytest(python, "tests/test_zip.py")
+    with building:
+        python = newest_blender()
+        run(python, "tools/build.py")
+        pytest(python, "tests/test_zip.py")
 
 
 def addon(version: str, *words: str) -> None:
     python = blender(version)
-    if not zips():
-        build()
+    with building:  # also waits for a build under way
+        if not zips():
+            build()
     pytest(python, "tests/addon", *words, FLOCK_ZIP=str(zips()["linux"]), FLOCK_BLENDERS=every_blender())
 
 
@@ -227,11 +247,11 @@ JOBS = {
 TARGETS = {
     "test": [
         "lint",
+        "build",
         *(f"types-{a}" for a in FAKE_BPY),
+        *(f"addon-{v}" for v in BLENDERS),
         "core-numba",
         "core-plain",
-        "build",
-        *(f"addon-{v}" for v in BLENDERS),
     ],
     "test-long": ["core-long", *(f"long-{v}" for v in BLENDERS)],
 }
@@ -239,7 +259,6 @@ TARGETS = {
 
 def carry_out(name: str) -> tuple[str, bool]:
     """Run one job: how it ended in words, and whether that is an error."""
-    say(f"== {name}")
     try:
         JOBS[name]()
     except Missing as why:
@@ -247,6 +266,26 @@ def carry_out(name: str) -> tuple[str, bool]:
     except Failed as why:
         return f"FAILED: {why}", True
     return "passed", False
+
+
+def alone(name: str) -> tuple[str, bool]:
+    """Run one job and show what it prints: its line of the summary, and whether it is an error."""
+    say(f"== {name}")
+    start = time.monotonic()
+    words, error = carry_out(name)
+    return f"{name:12} {time.monotonic() - start:6.0f} s  {words}", error
+
+
+def beside_others(name: str) -> tuple[str, bool]:
+    """The same, with all that it prints shown at its end."""
+    log = OUT / "log" / f"{name}.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    print(f"== {name} begins: {log.relative_to(ROOT)}", flush=True)
+    with log.open("w") as output.file:
+        line, error = alone(name)
+    output.file = None
+    print(log.read_text() + line, flush=True)
+    return line, error
 
 
 def options() -> list[str]:
@@ -260,14 +299,14 @@ def main(names: list[str]) -> int:
     if wrong or not names:
         print(f"Name a job: {', '.join([*TARGETS, *JOBS])}")
         return 2
-    lines, errors = [], 0
-    for name in [job for word in names for job in TARGETS.get(word, [word])]:
-        start = time.monotonic()
-        words, error = carry_out(name)
-        lines.append(f"{name:12} {time.monotonic() - start:6.0f} s  {words}")
-        errors += error
-    print("", *lines, sep="\n", flush=True)
-    return 1 if errors else 0
+    jobs = [job for word in names for job in TARGETS.get(word, [word])]
+    if len(jobs) == 1:
+        results = [alone(jobs[0])]
+    else:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            results = list(pool.map(beside_others, jobs))
+    print("", *(line for line, _ in results), sep="\n", flush=True)
+    return 1 if any(error for _, error in results) else 0
 
 
 if __name__ == "__main__":
