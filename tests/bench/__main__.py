@@ -6,7 +6,7 @@
 
 FILE is for programs; a plot of time per boid against count is written beside it. FLOCK_LIMIT names the folder of the C++ step, else it is
 looked for in ../shared/limit. FLOCK_BLENDER names a Python with `bpy`, and FLOCK_ZIP the extension that is installed there. What is missing
-is left out, and said. The run ends with an error where the peers' outputs differ; a target that is not met is no error.
+is left out, and said; Ctrl+C ends the run with what there is. It fails where the peers' outputs differ, not where a target is not met.
 """
 
 from __future__ import annotations
@@ -45,13 +45,16 @@ class Run:
         self.blender = ""
 
     def everything(self) -> None:
-        """All parts, one after the other."""
+        """All parts, one after the other, until it is interrupted."""
         for label, part in self._parts():
             say(f"measuring {label}")
             try:
                 self._take(part())
             except measure.Missing as why:
                 self._miss(str(why))
+            except KeyboardInterrupt:
+                self._miss(f"{label}, and what comes after it: the run was interrupted")
+                return
 
     def _parts(self) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
         for threads in self.threads:

@@ -56,27 +56,23 @@ def interleaved(
     Args:
         before: what each of them needs beforehand in every turn, which is not measured.
     """
-    calls: dict[str, int] = {}
+    calls = dict.fromkeys(runs, 1)
     times: dict[str, list[float]] = {name: [] for name in runs}
     spent = dict.fromkeys(runs, 0.0)
-    for _ in range(patience.turns):
+    for turn in range(patience.turns):
         for name, run in runs.items():
             if spent[name] > patience.at_most:
                 continue
             before.get(name, int)()
-            if name not in calls:
-                calls[name] = _calls(run, patience.at_least)
+            if turn == 0:
+                run()  # may have to compile
             time.sleep(PAUSE)
             took = seconds(run, calls[name])
             spent[name] += took
             times[name].append(took / calls[name] * 1e3)
+            if turn == 0:
+                calls[name] = max(1, math.ceil(patience.at_least / took))
     return {name: statistics.median(taken) for name, taken in times.items()}
-
-
-def _calls(run: Callable[[], object], at_least: float) -> int:
-    """How many calls last that long; the first one may have to compile, and does not count."""
-    run()
-    return max(1, math.ceil(at_least / max(seconds(run), 1e-9)))
 
 
 def seconds(run: Callable[[], object], calls: int = 1) -> float:
