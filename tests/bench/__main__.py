@@ -47,8 +47,8 @@ class Run:
     def everything(self) -> None:
         """All parts, one after the other, until it is interrupted."""
         for label, part in self._parts():
-            say(f"measuring {label}")
             try:
+                say(f"measuring {label}")
                 self._take(part())
             except measure.Missing as why:
                 self._miss(str(why))
