@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import importlib.metadata
 import importlib.util
 import json
@@ -16,6 +17,7 @@ import logging
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -172,11 +174,12 @@ def _cache_in(folder: str) -> Iterator[None]:
 
 
 def version(name: str) -> str:
-    """Of an engine, once it is loaded: another one may give other bits."""
-    if name != "NUMBA":
-        import numpy as np
+    """Of an engine, once it is loaded, and of this release, which holds the model: another one may give other bits."""
+    package = "numba" if name == "NUMBA" else "numpy"
+    return f"{package} {importlib.import_module(package).__version__}, Flock {_release()}"
 
-        return f"numpy {np.__version__}"
-    import numba
 
-    return f"numba {numba.__version__}"
+@functools.cache
+def _release() -> str:
+    manifest = Path(SOURCES.parent, "blender_manifest.toml").read_text(encoding="utf-8")
+    return tomllib.loads(manifest)["version"]
