@@ -76,18 +76,33 @@ def cell(coordinate, axis, frame):
     `frame` float64 (3, 3): where the middle cells begin; 1 / the cells' sizes; and how many cells make up the period of a periodic box,
     or 0.
     """
-    place = (np.float64(coordinate) - frame[0, axis]) * frame[1, axis]
-    if frame[2, axis] > 0.0:
-        place -= np.floor(place / frame[2, axis]) * frame[2, axis]
-        return MIDDLE + min(np.int64(place), np.int64(frame[2, axis]) - 1)
-    place += MIDDLE
-    return np.int64(place) if 0.0 < place < LAST else (LAST if place >= LAST else 0)
+    place = (np.float64(coordinate) - frame[0, axis]) * frame[1, axis] + MIDDLE
+    return np.int64(min(max(place, 0.0), 1.0 * LAST))
 
 
 @compiled(forceinline=True)
-def cell_of(position, boid, frame):
-    """All three."""
-    return cell(position[boid, 0], X, frame), cell(position[boid, 1], Y, frame), cell(position[boid, 2], Z, frame)
+def cell_in_period(coordinate, axis, frame):
+    """As `cell`, in a periodic box."""
+    place = (np.float64(coordinate) - frame[0, axis]) * frame[1, axis]
+    place -= np.floor(place / frame[2, axis]) * frame[2, axis]
+    return MIDDLE + min(np.int64(place), np.int64(frame[2, axis]) - 1)
+
+
+@compiled()
+def find_cells(begin, end, position, frame, keys, along):
+    """The brick of each place from `begin` to `end` into `keys`, and the cell in it into `along`."""
+    if frame[2, X] > 0.0:
+        for index in range(begin, end):
+            x = cell_in_period(position[index, 0], X, frame)
+            keys[index] = brick_key(
+                x, cell_in_period(position[index, 1], Y, frame), cell_in_period(position[index, 2], Z, frame)
+            )
+            along[index] = x & (BRICK - 1)
+    else:
+        for index in range(begin, end):
+            x = cell(position[index, 0], X, frame)
+            keys[index] = brick_key(x, cell(position[index, 1], Y, frame), cell(position[index, 2], Z, frame))
+            along[index] = x & (BRICK - 1)
 
 
 @compiled(forceinline=True)
@@ -126,15 +141,16 @@ def middle_of(position, axis):
 @compiled()
 def count_range(at, ranges, position, frame, arrays):
     """Buckets of one of the `ranges` of the boids, and how many it has in each."""
-    following, bucket = arrays[1], arrays[6]
+    following, bucket, keys = arrays[1], arrays[6], arrays[7]
     buckets = following.shape[1]
     for index in range(buckets):
         following[at, index] = 0
-    for boid in range(at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges):
-        x, y, z = cell_of(position, boid, frame)
-        home = bucket_of(brick_key(x, y, z), buckets)
-        bucket[boid] = home
-        following[at, home] += 1
+    begin, end = at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges
+    find_cells(begin, end, position, frame, keys, bucket)
+    for boid in range(begin, end):
+        bucket[boid] = bucket_of(keys[boid], buckets)
+    for boid in range(begin, end):
+        following[at, bucket[boid]] += 1
 
 
 @compiled()
@@ -181,18 +197,18 @@ def sort_bucket(home, frame, counts, arrays):
 def _name_bricks(begin, end, frame, arrays):
     """Lists the different bricks of a bucket, and writes down the brick and the cell in it of each boid; how many bricks there are."""
     records, place, keys = arrays[0], arrays[6], arrays[7]
+    find_cells(begin, end, records, frame, keys, place)
     found, brick = 0, 0
     for slot in range(begin, end):
-        x, y, z = cell_of(records, slot, frame)
-        key = brick_key(x, y, z)
+        key = keys[slot]
         if found == 0 or keys[begin + brick] != key:
             brick = 0
             while brick < found and keys[begin + brick] != key:
                 brick += 1
             if brick == found:
-                keys[begin + brick] = key
+                keys[begin + brick] = key  # the list never overtakes the boids whose keys it is written over
                 found += 1
-        place[slot] = brick * BRICK + (x & (BRICK - 1))
+        place[slot] += brick * BRICK
     return found
 
 

@@ -11,7 +11,20 @@ import numpy as np
 
 from . import hash_grid, motion, pairs, swerve
 from .hash_grid import PADDING
-from .lanes import FAR, HUGE, LANES, ONE, ZERO, F, atomic_add, called_from_python, compiled, inverse_length, lowest_bit
+from .lanes import (
+    FAR,
+    HUGE,
+    LANES,
+    ONE,
+    ZERO,
+    F,
+    atomic_add,
+    called_from_python,
+    compiled,
+    inverse_length,
+    lowest_bit,
+    prefetch,
+)
 from .motion import (
     CHUNK,
     CUT,
@@ -120,6 +133,8 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, look
             continue
         whole = fill_lanes(lanes, boids, rows)
         stage(whole, boids, rows, boids_in)
+        if len(sums) == 0:
+            expect(lanes, boids, boids_out)
         for lane in range(lanes):
             todo[boids[lane]] = 0
         atomic_add(counters, RESOLVED, lanes)
@@ -161,6 +176,20 @@ def stage(lanes, boids, rows, boids_in):
         for lane in range(lanes):
             for axis in range(3):
                 rows[WISH + axis * CHUNK + lane] = wish[boids[lane], axis]
+
+
+@compiled()
+def expect(lanes, boids, boids_out):
+    """Has the cache ready for what is written to places all over it, a chunk later."""
+    position, velocity, rotation, flap, _ = boids_out
+    for lane in range(lanes):
+        boid = np.int64(boids[lane])
+        prefetch(position, 3 * boid)
+        prefetch(position, 3 * boid + 2)
+        prefetch(velocity, 3 * boid)
+        prefetch(velocity, 3 * boid + 2)
+        prefetch(rotation, 4 * boid)
+        prefetch(flap, boid)
 
 
 @compiled()
@@ -237,7 +266,7 @@ def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, look, plain, gener
     _, _, start, bricks, _, order, _, keys, cells, brick_start, brick_first, cell_end, packed = grid
     window, names, boids, rows, runs, around, places = (scratch[0], scratch[1], scratch[8], scratch[9], scratch[10], scratch[11],
                                                         scratch[12])  # fmt: skip
-    velocity = boids_in[1]
+    velocity, rotation, flap = boids_in[1], boids_in[2], boids_in[3]
     width, stride = len(window) // 6, len(packed) // 6
     slot, end = chunk * CHUNK, min((chunk + 1) * CHUNK, len(order))
     lanes, limit = np.int64(0), ZERO
@@ -309,6 +338,8 @@ def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, look, plain, gener
                         window[mine] = x
                         if resolved:
                             boids[lanes] = boid
+                            prefetch(rotation, 4 * np.int64(boid))
+                            prefetch(flap, np.int64(boid))
                             (
                                 rows[POSITION + lanes],
                                 rows[POSITION + CHUNK + lanes],

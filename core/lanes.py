@@ -138,6 +138,24 @@ def copy_lanes(typing, target, at, source, start):
 
 
 @intrinsic
+def prefetch(typing, array, index):
+    """Asks for the cache line of `array.flat[index]`, which is soon to be read or written."""
+
+    def generate(context, builder, signature, args):
+        kind, number = signature.args[0], ir.IntType(32)
+        native = context.make_array(kind)(context, builder, args[0])
+        byte = ir.IntType(8).as_pointer()
+        pointer = builder.bitcast(builder.gep(native.data, [args[1]]), byte)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [byte, number, number, number]), "llvm.prefetch.p0"
+        )
+        builder.call(function, [pointer, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@intrinsic
 def lowest_bit(typing, bits):
     """Place of the lowest bit that is set."""
 
