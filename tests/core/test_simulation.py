@@ -5,6 +5,7 @@
 import doctest
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -149,6 +150,14 @@ def test_the_example_of_the_package_runs_as_it_stands():
     for one in found:
         runner.run(one)
     assert runner.failures == 0
+
+
+def test_the_examples_of_the_readme_run_as_they_stand():
+    pytest.importorskip("numba")
+    examples = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert len(examples) >= 2
+    for example in examples:
+        exec(compile(example, "README.md", "exec"), {})
 
 
 @engines
