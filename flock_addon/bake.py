@@ -9,6 +9,7 @@ is somebody's will: who cancels a bake finds the disk as it was before.
 
 from __future__ import annotations
 
+import logging
 import textwrap
 import threading
 import time
@@ -27,6 +28,8 @@ from .flight import Flight, Task
 from .plan import BAKE, SPAWN, Options, Plan, check_editable, is_baked, megabytes
 
 __all__ = ["Job", "Options", "Plan", "engine"]
+
+log = logging.getLogger(__name__)
 
 WRITING = "Writing the clip"
 """The last stage of a job, during which a window is not drawn."""
@@ -139,9 +142,12 @@ class Job:
                 self._sample(seconds)
                 return False
             return self._wait(seconds)
-        except BaseException:
+        except BaseException as error:
             self.stop()
-            raise
+            if isinstance(error, FlockError) or not isinstance(error, Exception):
+                raise
+            log.error("the bake stopped", exc_info=error)
+            raise FlockError(f"The bake stopped, and the old clip is as it was: {error}") from error
 
     def run(self, report: Callable[[float, str], None] = lambda share, message: None) -> None:
         """Blocks until it is done.

@@ -516,6 +516,20 @@ def test_memory_that_is_gone_at_the_end_costs_no_frame(modules, flock, monkeypat
     assert bpy.ops.flock.resume() == {"FINISHED"}
 
 
+def test_an_error_while_the_clip_is_written_costs_no_frame(modules, flock, monkeypatch):
+    def full(*arguments):
+        raise MemoryError("Unable to allocate 400 MiB")
+
+    old = content(modules, flock)
+    monkeypatch.setattr(modules.clip, "write", full)
+    with pytest.raises(RuntimeError, match="The bake stopped, and the old clip is as it was: Unable to allocate"):
+        bpy.ops.flock.bake()
+    monkeypatch.undo()
+    assert content(modules, flock) == old and not modules.bake.running
+    assert modules.operators.unfinished(flock).frames == FRAMES
+    assert bpy.ops.flock.resume() == {"FINISHED"}
+
+
 @pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="the second source is that of Linux")
 def test_the_free_memory_is_what_the_system_says(modules):
     said = subprocess.run(["free", "-b"], capture_output=True, text=True, check=True).stdout.splitlines()
