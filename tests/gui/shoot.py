@@ -27,6 +27,8 @@ SECONDS = {
     "preferences": 20,
     "wrong_setting": 20,
     "flight_check": 120,
+    "autosave": 200,
+    "rendering": 400,
     "escape": 90,
     "unfinished": 120,
     "first_compile": 60,
