@@ -403,7 +403,7 @@ def state_lines(flock: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[str
         yield "Not baked yet: this is the start"
         return
     head, known = clip.header(flock.data), clip.record(flock.data)
-    yield f"Clip: {head.count} boids, frames {head.first} to {head.last:g} at {head.fps:g} fps"
+    yield f"Clip: {head.count} boids, frames {head.first}–{head.last:g} at {head.fps:g} fps"
     place = "in a file beside it" if clip.is_sidecar(flock.data) else "in this file"
     yield f"{megabytes(clip.size_in_bytes(head.count, head.frames))} {place}, {known['engine'].lower()}, {known['hash'][:8]}"
 

@@ -110,7 +110,8 @@ class FLOCK_PT_flight_check(_FlockPanel, bpy.types.Panel):
     def draw_header(self, context: bpy.types.Context) -> None:
         flock = properties.find_flock(context)
         faults = flock is not None and any(line.is_fault for line in checking.lines(flock.data))
-        self.layout.label(text="", icon="ERROR" if faults else "NONE")
+        if faults:
+            self.layout.label(text="", icon="ERROR")
 
     def draw_flock(self, layout, flock, scene) -> None:
         column = layout.column(align=True)
