@@ -30,7 +30,7 @@ SECONDS = {
     "autosave": 200,
     "rendering": 400,
     "escape": 90,
-    "unfinished": 120,
+    "unfinished": 240,
     "first_compile": 60,
     "first_flock": 240,
 }
