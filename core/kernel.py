@@ -47,13 +47,17 @@ from .pairs import SLOT
 STRIDE = 8
 """Counters stand so far apart that each has a line of the cache to itself."""
 
-COUNT, START, PLACE, SORT, FLY, RESOLVED, READY = (number * STRIDE for number in range(7))
-"""Counters: the next task of each phase; boids whose nearest are known. From READY on, how many tasks of each phase are done."""
+COUNT, START, PLACE, SORT, FLY, RESOLVED, CROWDED, CROWD, READY = (number * STRIDE for number in range(9))
+"""Counters: the next task of each phase; boids whose nearest are known; those who wait for smaller cells, and the sum of how many share
+a cell with each. From READY on, how many tasks of each phase are done."""
 
 COUNTERS = (READY // STRIDE + 4) * STRIDE
 
 SORTS = 16
 """Buckets sorted at a time."""
+
+WIDEST = 2048
+"""Boids in a window that is looked through for who has not enough of them next to its cell; else larger cells are for it."""
 
 PHASES = 4
 """Of building the grid."""
@@ -109,7 +113,8 @@ def build(phase, counters, position, aligned, frame, counts, grid):
 
 
 @called_from_python()
-def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, look, plain, general, nearest, complete, settings, dodging,
+def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, look, plain, general, nearest, complete, crowded,
+        settings, dodging,
         spheres, attractors, sums):  # fmt: skip
     """Flies chunks of the flock until none is left; 0 then, else the size of the window that it needs to go on with.
 
@@ -124,7 +129,7 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, boids_out, look
         if chunk * CHUNK >= len(todo):
             return 0
         lanes, needed = gather_chunk(
-            chunk, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete
+            chunk, counters, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete, crowded
         )
         if needed:
             pending[0] = chunk
@@ -258,10 +263,12 @@ def bucket_at(slot, start):
 
 
 @compiled()
-def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete):
+def gather_chunk(
+    chunk, counters, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete, crowded
+):
     """The pair sums of a chunk of boids, into rows; or, of the nearest, who they are, into slots.
 
-    How many boids there are, and 0, or the size of the window that they need.
+    How many boids there are, and 0, or the size of the window that they need. Who has more than `crowded` boids in the window waits.
     """
     _, _, start, bricks, _, order, _, keys, cells, brick_start, brick_first, cell_end, packed = grid
     window, names, boids, rows, runs, around, places = (scratch[0], scratch[1], scratch[8], scratch[9], scratch[10], scratch[11],
@@ -303,6 +310,12 @@ def gather_chunk(chunk, todo, scratch, grid, frame, boids_in, look, plain, gener
                     else:
                         number, size = hash_grid.runs_further(keys[brick], along, runs, start, bricks, keys, cells, brick_start,
                                                               brick_first, cell_end)  # fmt: skip
+                    if steps == 2 and size > WIDEST:
+                        break
+                    if steps == 1 and size > crowded:
+                        atomic_add(counters, CROWDED, left)
+                        atomic_add(counters, CROWD, left * (own_end - own))
+                        break
                     if size + PADDING > width:
                         return 0, size + PADDING
                     hash_grid.fill(window, number, size, runs, packed)

@@ -56,6 +56,14 @@ SAMPLE = 64
 CROWD = 0.7
 """Boids for each cell, of those who are looked for."""
 
+THICK, FINER = 6, 4
+"""Times as many as meant in a window: who is there waits for smaller cells, which are tried so often."""
+
+FILLED = 4
+"""Times as dense as their cells are those who wait: what is thick seldom fills a cell."""
+
+EVERYBODY = 1 << 40
+
 ROOM = 1024
 """Boids in a window, at first."""
 
@@ -142,16 +150,24 @@ class Stepper(reference.Stepper):
         sums = NO_SUMS if sums is None else sums
         reach = max(float(self._look["reach"]), 1e-6)
         todo = np.ones(count, np.uint8)
-        size, left = first_size(state.position, settings, reach), count
+        first, left, finer = first_size(state.position, settings, reach), count, FINER
+        size = first
+        meant = CROWD * ((nearest or 0) + 1)
+        crowded = EVERYBODY if not nearest or is_periodic(settings) else round(THICK * 27 * meant)
         while left:
             counters = np.zeros(kernel.COUNTERS, np.int64)
             frame, grid = frame_of(state.position, size, settings), self._grid.arrays()
             building = (counters, state.position, aligned, frame)
-            flying = (todo, grid, frame, boids, out, self._look, plain, general, nearest, int(size >= reach), flight.motion,
-                       flight.dodging, flight.spheres, flight.attractors, sums)  # fmt: skip
+            flying = (todo, grid, frame, boids, out, self._look, plain, general, nearest, int(size >= reach), crowded,
+                      flight.motion, flight.dodging, flight.spheres, flight.attractors, sums)  # fmt: skip
             self._on_all(counters, building, flying)
             left -= int(counters[kernel.RESOLVED])
-            size = min(2 * size, reach)
+            if counters[kernel.CROWDED] and finer:
+                # those who stand thickest next, in cells that suit them; then who is left, in larger ones again
+                together = counters[kernel.CROWD] / counters[kernel.CROWDED]
+                size, finer = size * min(0.5, (meant / (FILLED * together)) ** (1 / 3)), finer - 1
+            else:
+                size, crowded = first if size < first else min(3 * size, reach), EVERYBODY
 
     def _on_all(self, *work: Any) -> None:
         """Lets all threads work, this one among them."""

@@ -138,6 +138,24 @@ def test_the_pair_sums_are_those_of_the_reference(choices, space, count, seed, s
         assert ours.weight[name][sure] == pytest.approx(theirs.weight[name][sure], rel=1e-4, abs=1e-5)
 
 
+def test_a_flock_half_clumped_half_loose_finds_the_nearest_of_the_reference_with_any_number_of_threads():
+    """Cells of several sizes are built for it: small ones for the clump, large ones for the loose and the lost."""
+    flock = Settings(count=1500, start="RANDOM", spacing=3.0)
+    state = spawn(flock)
+    place = state.position.copy()
+    place[:1000] *= 0.01
+    place[-1] = 1e6
+    state = replace(state, position=place)
+    one, *others = (steering.Stepper(flock, Traits(flock), threads).gather(state) for threads in (1, 2, 8))
+    theirs = reference.gather(state, flock)
+    for name in RULES:
+        for other in others:
+            assert np.array_equal(one.vector[name], other.vector[name])
+        most = 1e-5 * (1 + np.abs(theirs.vector[name]).max())
+        assert one.vector[name] == pytest.approx(theirs.vector[name], rel=1e-4, abs=most)
+        assert one.weight[name] == pytest.approx(theirs.weight[name], rel=1e-4, abs=1e-4)
+
+
 @given(squares=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=70), limit=st.sampled_from([-1.0, 1.0, 3.0]))
 @settings(max_examples=50, deadline=None)
 @pytest.mark.parametrize("pick", [pairs.pick_bit_by_bit, pairs.pick])
