@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numba
@@ -99,7 +99,12 @@ class Stepper(reference.Stepper):
         self._look, self._plain = look_of(settings), plain_of(settings)
         self._workers = [Worker(settings.neighbours) for _ in range(self._threads)]
         self._grid = Grid(0, self._threads)
-        self._varied = tuple(varied(trait) for trait in (traits.speed, traits.weight, traits.release))
+        # of its own, so that the float64 numbers need not stay
+        own, known = Traits(traits.settings), traits.settings
+        self._varied = (
+            varied(own, "speed", known.speed_variation), varied(own, "weight", known.weight_variation),
+            varied(own, "release", known.release_duration),
+        )  # fmt: skip
         self._covered, self._lasting = covers_settings(self.settings), lasting(self.settings)
 
     def step(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None = None) -> State:
@@ -109,7 +114,7 @@ class Stepper(reference.Stepper):
         state = state.stored()
         position, velocity, rotation, flap = (np.empty_like(part) for part in parts_of(state))
         flown = State(position, velocity, rotation, flap, state.step + 1)
-        touched = np.zeros(len(state), np.uint8)
+        touched = np.zeros(len(state) if effectors.spheres.radius.shape[1] else 0, np.uint8)
         self._run(
             state, Flight(self.settings, self._lasting, effectors, state.step, dt), wish, (*parts_of(flown), touched)
         )
@@ -228,10 +233,10 @@ class Worker:
         self.scratch = (window, names, squares, keys, found, *self._kept)
 
 
-def varied(trait: np.ndarray) -> np.ndarray:
-    """In float32; one number where it is the same for all."""
-    same = len(trait) > 0 and (trait == trait[0]).all()
-    return np.ascontiguousarray(trait[:1] if same else trait, np.float32)
+def varied(traits: Traits, name: str, by: float) -> np.ndarray:
+    """A trait in float32; one number, of the first boid, where it does not vary."""
+    one = traits if by else Traits(replace(traits.settings, count=1))
+    return np.ascontiguousarray(getattr(one, name), np.float32)
 
 
 def parts_of(state: State) -> tuple[np.ndarray, ...]:
