@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A clip is continued: more frames at its end, or again from a frame on. What is kept keeps its bits, and the clip knows what it is."""
 
-import importlib.metadata
+import importlib
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,8 +13,8 @@ import pytest
 from mathutils import Vector
 
 NAMES = ("position", "velocity", "rotation", "flap")
-OLDER = ("NUMBA", f"numba {importlib.metadata.version('numba')}, Flock 0.0.9")
-"""An engine of an older release, whose model may be another."""
+OLDER = r", Flock [\d.]+$", ", Flock 0.0.9"
+"""Turns the version of the engine here into that of an older release, whose model may be another."""
 
 
 @pytest.fixture
@@ -322,11 +323,14 @@ def test_what_all_frames_have_in_common_cannot_change(modules, flock, fresh, cha
     assert content(modules, flock) == before and not modules.bake.running
 
 
-@pytest.mark.parametrize("made_by", [("REFERENCE", "numpy 2.3.1"), ("NUMBA", "numba 0.55.0"), OLDER])
-def test_another_engine_plays_the_clip_but_does_not_go_on(modules, flock, made_by):
+@pytest.mark.parametrize(
+    ("engine", "change"), [("REFERENCE", (".*", "numpy 2.3.1")), ("NUMBA", (".*", "numba 0.55.0")), ("NUMBA", OLDER)]
+)
+def test_another_engine_plays_the_clip_but_does_not_go_on(modules, flock, engine, change):
     bake(flock, 1, 6)
-    engine, version = made_by
     known = modules.clip.record(flock.data)
+    version = re.sub(*change, known["engine_version"], count=1)
+    assert version != known["engine_version"]
     modules.clip.set_record(flock.data, known | {"engine": engine, "engine_version": version})
     with pytest.raises(RuntimeError, match=f"were flown by .*{version}.*, and here is numba"):
         bpy.ops.flock.extend(frames=2)
