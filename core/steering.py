@@ -53,10 +53,10 @@ SMALLEST = 1e-9
 SAMPLE = 64
 """Boids from whose places the density is taken."""
 
-CROWD = 0.7
+CROWD = 1.2
 """Boids for each cell, of those who are looked for."""
 
-THICK, FINER = 6, 4
+THICK, FINER = 4, 4
 """Times as many as meant in a window: who is there waits for smaller cells, which are tried so often."""
 
 FILLED = 4
