@@ -10,10 +10,12 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import hashlib
 import importlib.metadata
 import importlib.util
 import json
 import logging
+import shutil
 import subprocess
 import sys
 import threading
@@ -28,7 +30,7 @@ log = logging.getLogger(__name__)
 CORE = simulation.__package__ or ""
 SOURCES = Path(simulation.__file__).parent
 DONE = "compiled.json"
-"""In the folder of compiled code: what was compiled there last, and by what."""
+"""Beside compiled code: that it is complete, and what it was compiled from."""
 
 # Our modules get the names that they have in Blender, for what is compiled remembers them; their parents are empty there.
 _COMPILE = """
@@ -84,8 +86,16 @@ class Engine:
         """
         if self.ready or self.is_compiling or self.problem or not folder or is_compiled(folder):
             return
-        told = {"python": sys.version, "path": sys.path, "core": CORE, "folder": str(SOURCES.parent), "cache": folder}
-        told |= {"stamp": _stamp(), "done": str(Path(folder, DONE))}
+        cache = _cache(folder)
+        _remove_others(cache)
+        told = {
+            "python": sys.version,
+            "path": sys.path,
+            "core": CORE,
+            "folder": str(SOURCES.parent),
+            "cache": str(cache),
+        }
+        told |= {"stamp": _stamp(), "done": str(cache / DONE)}
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _COMPILE, json.dumps(told)],
@@ -124,7 +134,7 @@ class Engine:
             if cancelled():  # also where the other process was ended, since Blender is about to be
                 raise simulation.Cancelled
             self.stop()
-            with _cache_in(folder):
+            with _cache_in(str(_cache(folder)) if folder else ""):
                 name, module = simulation.load_engine()
             if name == "NUMBA":
                 module.warm_up()
@@ -140,7 +150,7 @@ engine = Engine()
 def is_compiled(folder: str) -> bool:
     """Whether the folder holds this release, compiled for this Python and by this numba."""
     try:
-        return json.loads(Path(folder, DONE).read_text()) == _stamp()
+        return json.loads((_cache(folder) / DONE).read_text()) == _stamp()
     except (OSError, ValueError):
         return False
 
@@ -154,6 +164,20 @@ def _stamp() -> list:
     except importlib.metadata.PackageNotFoundError:
         numba = ""
     return [sys.version, numba, known]
+
+
+def _cache(folder: str) -> Path:
+    """Where compiled code lies: apart for each stamp. numba sees a change only in a kernel's own file, and takes the old code of others
+    that it calls."""
+    return Path(folder, hashlib.sha256(json.dumps(_stamp()).encode()).hexdigest()[:12])
+
+
+def _remove_others(cache: Path) -> None:
+    """Deletes what was compiled from something else."""
+    if cache.parent.is_dir():
+        for path in cache.parent.iterdir():
+            if path.is_dir() and path != cache:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -50,10 +50,20 @@ def test_what_was_compiled_ahead_is_not_compiled_again(module, engine, tmp_path)
     assert not engine.is_compiling
 
 
-def test_another_release_python_or_numba_is_compiled_anew(module, tmp_path):
-    (tmp_path / module.DONE).write_text('["3.0", "0.1", []]')
+def test_another_release_python_or_numba_is_compiled_anew_apart_from_what_was_there(module, engine, tmp_path):
+    """numba alone takes old code of kernels that another file calls."""
+    before = tmp_path / "0123456789ab"
+    before.mkdir()
+    (before / module.DONE).write_text('["3.0", "0.1", []]')
     assert not module.is_compiled(str(tmp_path))
-    (tmp_path / module.DONE).write_text("")
+    engine.prepare(str(tmp_path))
+    assert engine.is_compiling and not before.exists()
+
+
+def test_a_torn_note_of_what_was_compiled_is_none(module, tmp_path):
+    place = module._cache(str(tmp_path))
+    place.mkdir()
+    (place / module.DONE).write_text("")
     assert not module.is_compiled(str(tmp_path))
 
 
