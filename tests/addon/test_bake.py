@@ -217,3 +217,11 @@ def test_a_clip_beside_the_file(flock, clip, tmp_path):
     assert flock.data.library.filepath.startswith("//")
     bpy.ops.flock.bake()
     assert clip.is_sidecar(flock.data) and len(bpy.data.libraries) == 1
+
+
+def test_a_bake_makes_no_keyframes(flock):
+    actions = set(bpy.data.actions)
+    bpy.ops.flock.bake()
+    assert set(bpy.data.actions) == actions
+    animated = [flock, flock.data, flock.modifiers[0].node_group]
+    assert all(item.animation_data is None for item in animated)
