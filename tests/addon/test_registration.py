@@ -64,7 +64,7 @@ def test_the_command_is_released(fresh, flock_addon):
     flock_addon.register()
 
 
-def test_enabling_imports_no_numba():
+def test_enabling_imports_no_numba(flock_addon):
     code = textwrap.dedent("""
         import sys, bpy, addon_utils
         addon_utils.extensions_refresh()
