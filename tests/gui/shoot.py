@@ -28,7 +28,7 @@ SECONDS = {
     "wrong_setting": 20,
     "flight_check": 120,
     "autosave": 200,
-    "rendering": 400,
+    "rendering": 1000,
     "escape": 90,
     "unfinished": 240,
     "first_compile": 60,

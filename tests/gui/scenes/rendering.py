@@ -16,10 +16,10 @@ FRAMES = 300
 JOBS = (
     ("CYCLES", False, FRAMES),
     ("CYCLES", True, 20),
-    ("BLENDER_EEVEE", False, 4),
+    ("BLENDER_EEVEE", False, FRAMES),
     ("BLENDER_EEVEE", True, 4),
 )
-"""Engine, Lock Interface, and how many frames; EEVEE takes seconds for each where there is no graphics card."""
+"""Engine, Lock Interface, and how many frames; EEVEE takes a second or two for each where there is no graphics card."""
 WIDTH, HEIGHT, SPAN, SIDE, SHUTTER = 200, 20, 4.0, 0.1, 4.0  # pixels, lengths, the size of the boid, frames
 
 clip, nodes = (importlib.import_module(f"bl_ext.user_default.flock.flock_addon.{name}") for name in ("clip", "nodes"))
