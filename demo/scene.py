@@ -53,7 +53,7 @@ def _set_flight(flock: bpy.types.Object) -> None:
     own.substeps = 2
     own.initial_speed = own.cruise_speed = SPEED
     own.min_speed, own.max_speed = 0.9 * SPEED, 1.3 * SPEED  # it has five seconds to pass them all
-    own.max_acceleration = 45.0
+    own.max_acceleration = 70.0
     own.attraction = 1.0
 
 
