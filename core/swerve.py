@@ -12,7 +12,7 @@ import numpy as np
 
 from .avoidance import BOUNCES, HEAD_ON, NEARLY, ROUNDING
 from .lanes import HALF, ONE, THREE, TINY, TWO, ZERO, F, compiled, inverse_length
-from .motion import CHUNK, NEAR, NEW_POSITION, NEW_VELOCITY, POSITION, VELOCITY
+from .motion import CHUNK, NEAR, NEW_POSITION, NEW_VELOCITY, POSITION, VELOCITY, dot
 
 SPHERE = np.dtype(
     [(name, np.float32, 3) for name in ("first", "last", "moves")]
@@ -180,11 +180,6 @@ def kept_out(lane, rows, spheres, swerve):
     for index in range(len(spheres)):  # along the one, it may have come to another
         number += index != touched and touches(lane, rows, spheres[index], swerve)
     return number == 1
-
-
-@compiled(forceinline=True)
-def dot(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @compiled(forceinline=True)
