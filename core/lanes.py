@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import llvmlite.binding as llvm
 import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+from .kernel_cache import EntryCache, KernelCache, with_room
 
 LANES = 16
 """float32 numbers in the widest vector register there is (AVX-512); narrower ones go twice or four times."""
@@ -46,14 +50,29 @@ def compiled(**options):
     long to compile as the rest, are left out. All of them are laid into those that call them: the process that compiles would else call
     a function by itself, one that reads numba's cache the copy in its caller, and the two, optimised apart, differ in the last bit.
     """
-    return called_from_python(**options | {"forceinline": True, "no_cpython_wrapper": True})
+    return _kept(KernelCache, **options | {"forceinline": True, "no_cpython_wrapper": True})
 
 
 def called_from_python(**options):
-    """As `compiled`, where Python begins."""
-    return numba.njit(
-        nogil=True, cache=True, fastmath=FAST, error_model="numpy", _nrt=False, no_cfunc_wrapper=True, **options
-    )
+    """As `compiled`, where Python begins; no other kernel calls it."""
+
+    def decorate(function):
+        kernel = _kept(EntryCache, **options)(function)
+        kernel.compile = partial(with_room, kernel.compile)
+        return kernel
+
+    return decorate
+
+
+def _kept(cache, **options):
+    def decorate(function):
+        kernel = numba.njit(
+            nogil=True, fastmath=FAST, error_model="numpy", _nrt=False, no_cfunc_wrapper=True, **options
+        )(function)
+        kernel._cache = cache(function)
+        return kernel
+
+    return decorate
 
 
 def _pointer(context, builder, kind, array, index):

@@ -21,7 +21,6 @@ from .lanes import (
     ZERO,
     bit_count,
     bits_within,
-    called_from_python,
     compiled,
     compress_within,
     inverse_length,
@@ -186,7 +185,7 @@ def hide(window, x, y, z, heading, all_round, edge, squares):
         squares[at] = square if cosine > edge else FAR * FAR
 
 
-@called_from_python()
+@compiled()
 def pick_bit_by_bit(size, limit, squares, keys, found):
     """Those within `limit`, their squares into `keys` and their places in the window into `found`; how many."""
     number = 0
@@ -201,7 +200,7 @@ def pick_bit_by_bit(size, limit, squares, keys, found):
     return number
 
 
-@called_from_python()
+@compiled()
 def pick_compressed(size, limit, squares, keys, found):
     """As `pick_bit_by_bit`, without branches."""
     number = 0

@@ -280,8 +280,7 @@ def frame_of(position: np.ndarray, size: float, settings: Settings) -> np.ndarra
         frame[1] = frame[2] / period
         return frame
     # half a brick to the side, so that a flock of no more than a brick's length lies in one
-    aside = (hash_grid.BRICK / 2 * size, 0.0, 0.0)
-    frame[0] = [hash_grid.middle_of(position, axis) - aside[axis] for axis in range(3)]
+    frame[0] = hash_grid.middle_of(position) - (hash_grid.BRICK / 2 * size, 0.0, 0.0)
     frame[1] = 1 / size
     return frame
 

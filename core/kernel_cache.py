@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compiled kernels on disk, and room to compile them in."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import hashlib
+from pathlib import Path
+
+import llvmlite.binding as llvm
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+
+
+class KernelCache(FunctionCache):
+    """As numba's own, which sees a change in a function's own file alone: others that it calls are part of its code, too."""
+
+    def __init__(self, function) -> None:
+        super().__init__(function)
+        self._cache_file._source_stamp = sources(Path(function.__code__.co_filename).parent)
+
+
+@functools.cache
+def sources(folder: Path) -> str:
+    """A hash of all modules in a folder."""
+    known = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        known.update(path.name.encode() + b"\0" + path.read_bytes())
+    return known.hexdigest()
+
+
+class _MachineCode(CompileResultCacheImpl):
+    """Of a function whose LLVM code nobody asks for again: to read that takes longer than to link the machine code."""
+
+    def reduce(self, compiled):
+        (name, kind, (code, _)), function, *others, _ = super().reduce(compiled)
+        # it has to name what is in there; that is the wrapper for Python, for no kernel can call it now
+        named = llvm.parse_assembly(f'define void @"{function.llvm_cpython_wrapper_name}"() {{ ret void }}')
+        # and the environments of what was laid into it go: no Python object is used in a kernel
+        return (name, kind, (code, named.as_bitcode())), function, *others, ()
+
+
+class EntryCache(KernelCache):
+    """Of a kernel that Python calls, and no other kernel.
+
+    numba sets up its compiler before it looks for compiled code, which takes nearly as long as to import it. Machine code needs none.
+    """
+
+    _impl_class = _MachineCode
+
+    def load_overload(self, signature, target_context):
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(signature, target_context)
+
+
+def with_room(call, *args):
+    """Calls with a megabyte for the interpreter's frames at hand, and without looking for garbage.
+
+    The compiler calls itself kernel by kernel. Where the frames of so deep a call fill a block of memory, Python takes another for each
+    inner call and gives it back, hundreds of thousands of times. And it makes objects by the million, hardly any of which is garbage.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return call(*args)
+    finally:
+        if collects:
+            gc.enable()
+
+
+with_room.__code__ = with_room.__code__.replace(co_stacksize=(1 << 16) + 1)  # Python makes the block fit its frame

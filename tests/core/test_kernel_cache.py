@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compiled code on disk is read without the compiler, gives the same bits, and is made anew where any kernel has changed."""
+
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numba")
+
+from core.kernel_cache import with_room
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PART = """
+from core.lanes import compiled
+@compiled()
+def part(x, y):
+    return x * x + {more} * y
+"""
+
+WHOLE = """
+from core.lanes import called_from_python
+from part import part
+@called_from_python()
+def whole(x, y):
+    return part(x, y) + y / x
+"""
+
+CALL = """
+import sys
+from whole import whole
+print(whole(float(sys.argv[1]), 3.0).hex(), sum(whole.stats.cache_hits.values()), "numba.np.arraymath" in sys.modules)
+"""
+"""The last is a part of numba that its compiler needs."""
+
+
+def called(folder, x):
+    """The result in a new process, how much of the code was read, and whether numba's compiler was set up."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))),
+        "NUMBA_CACHE_DIR": str(folder / "kept"),
+    }
+    command = [sys.executable, "-c", CALL, str(x)]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    result, hits, compiles = done.stdout.split()
+    return float.fromhex(result), int(hits), compiles == "True"
+
+
+def test_code_is_compiled_once_and_read_without_the_compiler(tmp_path):
+    (tmp_path / "part.py").write_text(PART.format(more=1))
+    (tmp_path / "whole.py").write_text(WHOLE)
+    result, hits, compiles = called(tmp_path, 7.0)
+    assert (hits, compiles) == (0, True)
+    assert result == pytest.approx(49 + 3 + 3 / 7, rel=1e-15)
+    assert called(tmp_path, 7.0) == (result, 1, False)
+
+
+def test_code_is_compiled_again_when_a_kernel_that_lies_in_it_has_changed(tmp_path):
+    (tmp_path / "part.py").write_text(PART.format(more=1))
+    (tmp_path / "whole.py").write_text(WHOLE)
+    assert called(tmp_path, 1.0) == (1 + 3 + 3, 0, True)
+    (tmp_path / "part.py").write_text(PART.format(more=2))
+    assert called(tmp_path, 1.0) == (1 + 6 + 3, 0, True)
+    assert called(tmp_path, 1.0) == (1 + 6 + 3, 1, False)
+
+
+FLY = """
+import sys
+from core import steering
+steering.warm_up()
+print("numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_the_default_flock_takes_off_without_the_compiler():
+    for _ in range(2):  # the first one may have to compile
+        done = subprocess.run([sys.executable, "-c", FLY], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_garbage_is_collected_again_after_a_call_with_room():
+    assert with_room(gc.isenabled) is False
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError):
+        with_room(divmod, 1, 0)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with_room(int)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
