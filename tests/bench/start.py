@@ -32,8 +32,8 @@ assert first.state.step == 1
 
 
 def process(script: str, cache: str) -> None:
-    """Runs a script whose compiled code is kept in that folder."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+    """Runs a script whose compiled code is kept in that folder; its bytecode is kept as well, as Blender does, and as numba's own is."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONDONTWRITEBYTECODE": ""}
     subprocess.run([sys.executable, "-c", script], cwd=measure.ROOT, env=environment, check=True)
 
 
