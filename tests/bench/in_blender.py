@@ -202,14 +202,15 @@ def play(options: Any) -> dict[str, float]:
     creature = bpy.context.object
     creature.hide_viewport = True
     ours, fewest = (_clip_object(count, PER_TURN + 1) for _ in range(2))
+    stored = own("flock_addon.clip").read_frame(ours.data, PER_TURN - 1)["position"]
     own("flock_addon.nodes").set_creature(ours, creature)
     fewest.modifiers.new("Fewest", "NODES").node_group = _fewest_nodes(count, creature)
 
     def show(item: bpy.types.Object) -> None:
         for other in (ours, fewest):
             other.hide_viewport = other != item
-        scene.frame_set(1)
-        assert _instances() == count
+        scene.frame_set(PER_TURN)
+        assert np.array_equal(_instances(), stored), "not the boids of this frame"
 
     def frames() -> None:
         for frame in range(2, 2 + PER_TURN):
@@ -220,8 +221,10 @@ def play(options: Any) -> dict[str, float]:
     return {name: time / PER_TURN for name, time in times.items()}
 
 
-def _instances() -> int:
-    return sum(item.is_instance for item in bpy.context.evaluated_depsgraph_get().object_instances)
+def _instances() -> np.ndarray:
+    """Where they are, (count, 3)."""
+    shown = bpy.context.evaluated_depsgraph_get().object_instances
+    return np.array([tuple(item.matrix_world.translation) for item in shown if item.is_instance], np.float32)
 
 
 def _clip_object(count: int, frames: int) -> bpy.types.Object:
@@ -243,7 +246,8 @@ def _fewest_nodes(count: int, creature: bpy.types.Object) -> bpy.types.NodeTree:
     group = bpy.data.node_groups.new("Fewest", "GeometryNodeTree")
     for way in ("INPUT", "OUTPUT"):
         group.interface.new_socket("Geometry", in_out=way, socket_type="NodeSocketGeometry")
-    first = _node(group, "ShaderNodeMath", _node(group, "GeometryNodeInputSceneTime"), 1.0, operation="SUBTRACT")
+    frame = _node(group, "GeometryNodeInputSceneTime", output="Frame")
+    first = _node(group, "ShaderNodeMath", frame, 1.0, operation="SUBTRACT")
     row = _node(
         group, "ShaderNodeMath", first, float(count), _node(group, "GeometryNodeInputIndex"), operation="MULTIPLY_ADD"
     )
