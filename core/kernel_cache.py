@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compiled kernels on disk, and room to compile them in."""
+"""Compiled kernels: what is made of them, what is kept on disk, and room to compile them in."""
 
 from __future__ import annotations
 
@@ -11,6 +11,31 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+
+
+class _Part(JITCodeLibrary):
+    """The code of a function that is laid into all that call it: it is kept for them, and no machine code is made of it."""
+
+    def _finalize_final_module(self):
+        self._finalized = True
+        whole = self._get_module_for_linking()
+        # numba asks for the place of its environment all the same
+        places = [f'@"{one.name}" = common global ptr null' for one in whole.global_variables if "NumbaEnv" in one.name]
+        self._final_module = llvm.parse_assembly(
+            "\n".join([str(self._codegen._create_empty_module(self.name)), *places])
+        )
+        super()._finalize_final_module()
+
+
+class PartCompiler(CompilerBase):
+    """numba's, for functions that are laid into others."""
+
+    def define_pipelines(self):
+        self.state.library = _Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
 
 
 class KernelCache(FunctionCache):

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from .kernel_cache import EntryCache, KernelCache, with_room
+from .kernel_cache import EntryCache, KernelCache, PartCompiler, with_room
 
 LANES = 16
 """float32 numbers in the widest vector register there is (AVX-512); narrower ones go twice or four times."""
@@ -50,7 +50,9 @@ def compiled(**options):
     long to compile as the rest, are left out. All of them are laid into those that call them: the process that compiles would else call
     a function by itself, one that reads numba's cache the copy in its caller, and the two, optimised apart, differ in the last bit.
     """
-    return _kept(KernelCache, **options | {"forceinline": True, "no_cpython_wrapper": True})
+    return _kept(
+        KernelCache, **options | {"forceinline": True, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
+    )
 
 
 def called_from_python(**options):
