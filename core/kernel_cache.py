@@ -10,6 +10,7 @@ import hashlib
 from pathlib import Path
 
 import llvmlite.binding as llvm
+from numba.core import typed_passes, untyped_passes
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -29,13 +30,24 @@ class _Part(JITCodeLibrary):
         super()._finalize_final_module()
 
 
+NEEDLESS = {
+    untyped_passes.WithLifting, untyped_passes.InlineClosureLikes, untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.InlineInlinables, untyped_passes.RewriteDynamicRaises, untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll, untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads, typed_passes.NopythonRewrites,
+}  # fmt: skip
+"""Passes for what no kernel has: closures, context managers, exceptions, loops over tuples, whole arrays in a formula."""
+
+
 class PartCompiler(CompilerBase):
     """numba's, for functions that are laid into others."""
 
     def define_pipelines(self):
         self.state.library = _Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [one for one in passes.passes if one[0] not in NEEDLESS]
+        return [passes]
 
 
 class KernelCache(FunctionCache):
