@@ -167,8 +167,7 @@ def _stamp() -> list:
 
 
 def _cache(folder: str) -> Path:
-    """Where compiled code lies: apart for each stamp. numba sees a change only in a kernel's own file, and takes the old code of others
-    that it calls."""
+    """Where compiled code lies: apart for each stamp, so that what was compiled from something else can go."""
     return Path(folder, hashlib.sha256(json.dumps(_stamp()).encode()).hexdigest()[:12])
 
 
