@@ -14,7 +14,7 @@ import bpy
 
 from . import compat, creature
 
-VERSION = 2
+VERSION = 3
 """Of the node groups; an older one in a file is rebuilt in place."""
 
 VERSION_PROPERTY = "flock_nodes"
@@ -22,7 +22,6 @@ MODIFIER = "Flock"
 PLAYBACK, TIME, FRAME = "Flock Playback", "Flock Time", "Flock Frame"
 CREATURES, WING, EXPORT = "Flock Creatures", "Flock Wing", "Flock Export"
 
-FORWARD_AXES = ("X", "Y", "Z", "-X", "-Y", "-Z")
 SHOW = ("Creatures", "Points", "Vertices")
 
 _HALF, _QUARTER = 3.141592653589793, 1.5707963267948966
@@ -35,8 +34,6 @@ _FORWARD_TURNS = {
     "-Y": (0.0, 0.0, _HALF),
     "-Z": (_QUARTER, 0.0, 0.0),
 }
-
-
 # -- used by the rest of the add-on ----------------------------------------------------------------------------------
 
 
@@ -235,6 +232,10 @@ class _Tree:
         """A vector, or the number that the operation gives."""
         return self("ShaderNodeVectorMath", *values, operation=operation)
 
+    def length(self, vector: Any):
+        """A vector's length."""
+        return self.node("ShaderNodeVectorMath", vector, operation="LENGTH").outputs["Value"]
+
     def scale(self, vector: Any, factor: Any):
         """A vector times a number."""
         return self("ShaderNodeVectorMath", vector, factor, operation="SCALE")
@@ -246,6 +247,26 @@ class _Tree:
     def switch(self, kind: str, condition: Any, no: Any, yes: Any):
         """One of two values."""
         return self("GeometryNodeSwitch", condition, no, yes, input_type=kind)
+
+    def menu(self, kind: str, chosen: Any, values: dict[str, Any]):
+        """The value that is chosen by its name."""
+        node = self.group.nodes.new("GeometryNodeMenuSwitch")
+        node.data_type = kind
+        node.enum_items.clear()
+        for name in values:
+            node.enum_items.new(name)
+        self.group.links.new(chosen, node.inputs[0])
+        for socket, value in zip(node.inputs[1:], values.values(), strict=False):
+            self._feed(socket, value)
+        return node.outputs[0]
+
+    def equal(self, one: Any, other: float):
+        """Whether two numbers are the same."""
+        return self("FunctionNodeCompare", one, other, 0.0, data_type="FLOAT", operation="EQUAL")
+
+    def object(self, item: Any):
+        """What is known of an object: its geometry, as one instance, and its transform."""
+        return self.node("GeometryNodeObjectInfo", item, True, transform_space="ORIGINAL").outputs
 
     def round(self, number: Any):
         """A number to the nearest whole one."""
@@ -259,9 +280,9 @@ class _Tree:
         """A named attribute of whatever geometry it is read on."""
         return self("GeometryNodeInputNamedAttribute", name, data_type=kind)
 
-    def store(self, geometry: Any, name: str, kind: str, value: Any):
-        """The points with one more attribute."""
-        return self("GeometryNodeStoreNamedAttribute", geometry, None, name, value, data_type=kind, domain="POINT")
+    def store(self, geometry: Any, name: str, kind: str, value: Any, domain: str = "POINT"):
+        """The points, or the instances, with one more attribute."""
+        return self("GeometryNodeStoreNamedAttribute", geometry, None, name, value, data_type=kind, domain=domain)
 
     def group_node(self, kind: str, values: dict[str, Any]):
         """One of our own groups inside this one, its inputs by name."""
@@ -315,16 +336,14 @@ def _build_playback(tree: _Tree) -> None:
 
     time = tree.group_node(TIME, {"Geometry": clip} | time_inputs).outputs
     frame = {name: time[name] for name in ("Count", "From", "To", "Factor", "Seconds", "Rate")}
-    points = tree.group_node(FRAME, {"Geometry": clip, "Seed": seed, "Flock Index": number} | frame).outputs[0]
-    creatures = tree.group_node(CREATURES, {"Points": points, "Seed": seed} | look).outputs[0]
+    common = {"Geometry": clip, "Seed": seed, "Flock Index": number, "Creature": look["Creature"]}
+    points, instances, position = tree.group_node(FRAME, common | frame).outputs
+    boids = {"Points": points, "Instances": instances, "Position": position}
+    creatures = tree.group_node(CREATURES, boids | {"Seed": seed} | look).outputs[0]
     vertices = tree("GeometryNodePointsToVertices", points)
 
-    choice = tree.group.nodes.new("GeometryNodeMenuSwitch")
-    _menu(choice, "GEOMETRY", SHOW)
-    tree.group.links.new(show, choice.inputs[0])
-    for source, socket in zip((creatures, points, vertices), choice.inputs[1:4], strict=True):
-        tree.group.links.new(source, socket)
-    tree.output("Geometry", "Geometry", choice.outputs[0])
+    shown = dict(zip(SHOW, (creatures, points, vertices), strict=True))
+    tree.output("Geometry", "Geometry", tree.menu("GEOMETRY", show, shown))
     _set_menu_default(tree.group, "Show", SHOW[0])
     _set_menu_default(tree.group, "Forward Axis", "Y")
 
@@ -358,13 +377,6 @@ _CREATURE_INPUTS: dict[str, tuple] = {
 def _creature_input(tree: _Tree, name: str):
     kind, default, description, limits = _CREATURE_INPUTS[name]
     return tree.input(name, kind, default, description, panel="Creature", **limits)
-
-
-def _menu(node: Any, data_type: str, names: tuple[str, ...]) -> None:
-    node.data_type = data_type
-    node.enum_items.clear()
-    for name in names:
-        node.enum_items.new(name)
 
 
 def _set_menu_default(group: bpy.types.NodeTree, name: str, value: str) -> None:
@@ -412,7 +424,7 @@ def _build_time(tree: _Tree) -> None:
 
 
 def _build_frame(tree: _Tree) -> None:
-    """Flock Frame: the boids of one moment as points, between two stored frames."""
+    """Flock Frame: the boids of one moment, between two stored frames, as points or as instances that stand nowhere yet."""
     clip = tree.input("Geometry", "Geometry")
     count = tree.input("Count", "Int", 0)
     ends = tree.input("From", "Int", 0), tree.input("To", "Int", 0)
@@ -421,8 +433,10 @@ def _build_frame(tree: _Tree) -> None:
     rate = tree.input("Rate", "Float", 1.0, "Factor of the velocity")
     seed = tree.input("Seed", "Int", 0)
     number = tree.input("Flock Index", "Int", 0)
+    body = tree.input("Creature", "Object")
 
-    boid = tree("GeometryNodeInputIndex")
+    # every field below is evaluated on its own: an attribute costs each of them less than the index does
+    boid = tree.attribute("id", "INT")
     rows = [tree.integer("MULTIPLY_ADD", end, count, boid) for end in ends]
 
     def both(value: Any, kind: str):
@@ -438,25 +452,32 @@ def _build_frame(tree: _Tree) -> None:
 
     # On a stored frame it is taken as it is, to the same bits: a switch does not evaluate what it leaves out, and
     # playing frame by frame takes two thirds of the time.
-    stored = tree("FunctionNodeCompare", factor, 0.0, 0.0, data_type="FLOAT", operation="EQUAL")
+    stored = tree.equal(factor, 0.0)
     position = tree.switch("VECTOR", stored, position, places[0])
     velocity = tree.scale(tree.switch("VECTOR", stored, velocity, velocities[0]), rate)
     rotation = tree.switch("ROTATION", stored, rotation, turns[0])
     flap = tree.switch("FLOAT", stored, flap, flaps[0])
     random = tree("FunctionNodeRandomValue", 0.0, 1.0, boid, seed, data_type="FLOAT")
 
-    points = tree("GeometryNodePoints", count, position, 0.05)
-    points = tree.store(points, "id", "INT", boid)
-    points = tree.store(points, "velocity", "FLOAT_VECTOR", velocity)
-    points = tree.store(points, "rotation", "QUATERNION", rotation)
-    points = tree.store(points, "flap", "FLOAT", flap)
-    points = tree.store(points, "speed", "FLOAT", tree.node("ShaderNodeVectorMath", tree.attribute(
-        "velocity", "FLOAT_VECTOR"), operation="LENGTH").outputs["Value"])  # fmt: skip
-    points = tree.store(points, "bank", "FLOAT", _bank(tree))
-    points = tree.store(points, "random", "FLOAT", random)
-    points = tree.store(points, "flock", "INT", number)
-    points = tree.store(points, "part", "INT", 0)
-    tree.output("Points", "Geometry", points)
+    attributes = {
+        "id": ("INT", tree("GeometryNodeInputIndex")),
+        "velocity": ("FLOAT_VECTOR", velocity),
+        "rotation": ("QUATERNION", rotation),
+        "flap": ("FLOAT", flap),
+        "speed": ("FLOAT", tree.length(tree.attribute("velocity", "FLOAT_VECTOR"))),
+        "bank": ("FLOAT", _bank(tree)),
+        "random": ("FLOAT", random),
+        "flock": ("INT", number),
+        "part": ("INT", 0),
+    }
+    points = tree("GeometryNodePoints", count, None, 0.05)
+    instances = tree("GeometryNodeDuplicateElements", tree.object(body)["Geometry"], None, count, domain="INSTANCE")
+    for name, (kind, value) in attributes.items():
+        points = tree.store(points, name, kind, value)
+        instances = tree.store(instances, name, kind, value, "INSTANCE")
+    tree.output("Points", "Geometry", tree("GeometryNodeSetPosition", points, None, position))
+    tree.output("Instances", "Geometry", instances)
+    tree.output("Position", "Vector", position)
 
 
 def _hermite(tree: _Tree, places: list, velocities: list, factor: Any, seconds: Any):
@@ -480,48 +501,50 @@ def _hermite(tree: _Tree, places: list, velocities: list, factor: Any, seconds: 
 
 
 def _bank(tree: _Tree):
-    """Angle of the wings against the horizon, positive with the right wing low."""
-    to_own = tree("FunctionNodeInvertRotation", tree.attribute("rotation", "QUATERNION"))
-    # the world's up as the boid sees it: to its right and above it, as far as its own right and up look up in the world
-    right, _, up = tree.xyz(tree("FunctionNodeRotateVector", (0.0, 0.0, 1.0), to_own))
-    return tree.math("ARCTAN2", tree.math("MULTIPLY", right, -1.0), up)
+    """Angle of the wings against the horizon, positive with the right wing low.
+
+    With right and up the boid's own axes it is atan2(-right.z, up.z); of the unit quaternion (w, x, y, z) that is
+    atan2(2 (w y - x z), 1 - 2 (x^2 + y^2)), and half of both is as good.
+    """
+    w, x, y, z = tree.node("FunctionNodeRotationToQuaternion", tree.attribute("rotation", "QUATERNION")).outputs
+    low = tree.math("SUBTRACT", tree.math("MULTIPLY", w, y), tree.math("MULTIPLY", x, z))
+    level = tree.math("SUBTRACT", 0.5, tree.math("MULTIPLY_ADD", y, y, tree.math("MULTIPLY", x, x)))
+    return tree.math("ARCTAN2", low, level)
 
 
 def _build_creatures(tree: _Tree) -> None:
-    """Flock Creatures: an instance for each point, or a body and two wings."""
+    """Flock Creatures: an instance for each boid, or a body and two wings."""
     points = tree.input("Points", "Geometry")
+    instances = tree.input("Instances", "Geometry", description="As many, with the same attributes")
+    position = tree.input("Position", "Vector", (0.0, 0.0, 0.0), "Where the instances go")
     seed = tree.input("Seed", "Int", 0)
     look = {name: _creature_input(tree, name) for name in _CREATURE_INPUTS}
 
     boid = tree.attribute("id", "INT")
-    axis = tree.group.nodes.new("GeometryNodeMenuSwitch")
-    _menu(axis, "ROTATION", FORWARD_AXES)
-    tree.group.links.new(look["Forward Axis"], axis.inputs[0])
-    for socket, name in zip(axis.inputs[1:], FORWARD_AXES, strict=False):
-        socket.default_value = _FORWARD_TURNS[name]
-    turn = axis.outputs[0]
-    rotation = tree(
-        "FunctionNodeRotateRotation", tree.attribute("rotation", "QUATERNION"), turn, rotation_space="LOCAL"
-    )
+    turn = tree.menu("ROTATION", look["Forward Axis"], _FORWARD_TURNS)
+    flown = tree.attribute("rotation", "QUATERNION")
+    turned = tree("FunctionNodeRotateRotation", flown, turn, rotation_space="LOCAL")
+    no_turn = tree.equal(tree("FunctionNodeRotationToQuaternion", turn), 1.0)  # its w
+    rotation = tree.switch("ROTATION", no_turn, turned, flown)
     vary = tree("FunctionNodeRandomValue", -1.0, 1.0, boid, tree.integer("ADD", seed, 1), data_type="FLOAT")
     share = tree.math("MULTIPLY_ADD", vary, look["Scale Variation"], 1.0)
-    alike = tree("FunctionNodeCompare", look["Scale Variation"], 0.0, 0.0, data_type="FLOAT", operation="EQUAL")
+    alike = tree.equal(look["Scale Variation"], 0.0)
     scale = tree.math("MULTIPLY", tree.switch("FLOAT", alike, share, 1.0), look["Scale"])
 
-    body = tree.node("GeometryNodeObjectInfo", look["Creature"], True, transform_space="ORIGINAL").outputs
+    body, *wings = (tree.object(look[name]) for name in ("Creature", "Left Wing", "Right Wing"))
     alone = tree("GeometryNodeInstanceOnPoints", points, None, body["Geometry"], None, None, rotation, scale)
-    ahead = tree("FunctionNodeRotateVector", (0.0, 1.0, 0.0), tree("FunctionNodeInvertRotation", turn))
-    angle = tree.math("SINE", tree.math("MULTIPLY", tree.attribute("flap", "FLOAT"), 2.0 * _HALF))
-    angle = tree.math("MULTIPLY", tree.math("MULTIPLY", angle, look["Flap Angle"]), look["Flapping"])
-    common = {"Points": points, "Body": body["Transform"], "Axis": ahead, "Rotation": rotation, "Scale": scale}
-    right_angle = tree.math("MULTIPLY", angle, -1.0)
-    wings = [
-        tree.group_node(WING, common | {"Wing": look[name], "Angle": value, "Part": part}).outputs[0]
-        for name, value, part in (("Left Wing", angle, 1), ("Right Wing", right_angle, 2))
-    ]
+    common = {"Points": points, "Body": body["Transform"], "Rotation": rotation, "Scale": scale}
+    has_wing = [_any_instance(tree, wing["Geometry"]) for wing in wings]
     whole = tree.group.nodes.new("GeometryNodeJoinGeometry")
-    for part in (*reversed(wings), alone):  # the newest link comes first, and with it the body
-        tree.group.links.new(part, whole.inputs[0])
+    for part in (*reversed(_wings(tree, wings, has_wing, look, turn, common)), alone):
+        tree.group.links.new(part, whole.inputs[0])  # the newest link comes first, and with it the body
+
+    # Instance on Points would take most of the time, so that one instance for each boid, all alike, is made without it.
+    matrix = _matrix(tree, rotation, scale, alike, look["Scale"])
+    single = tree("GeometryNodeSetInstanceTransform", instances, None, matrix)
+    single = tree("GeometryNodeSetPosition", single, None, position)
+    winged = tree("FunctionNodeBooleanMath", *has_wing, operation="OR")
+    dressed = tree.switch("GEOMETRY", winged, single, whole.outputs[0])
 
     flock = tree("GeometryNodeCollectionInfo", look["Collection"], True, True, transform_space="ORIGINAL")
     kinds = tree.node("GeometryNodeAttributeDomainSize", flock, component="INSTANCES").outputs["Instance Count"]
@@ -529,10 +552,36 @@ def _build_creatures(tree: _Tree) -> None:
                 data_type="INT")  # fmt: skip
     mixed = tree("GeometryNodeInstanceOnPoints", points, None, flock, True, pick, rotation, scale)
 
-    shown = tree.switch("GEOMETRY", _any_instance(tree, body["Geometry"]), points, whole.outputs[0])
+    shown = tree.switch("GEOMETRY", _any_instance(tree, body["Geometry"]), points, dressed)
     several = tree("FunctionNodeCompare", kinds, 0, data_type="INT", operation="GREATER_THAN")
     tree.output("Geometry", "Geometry", tree.switch("GEOMETRY", several, shown, mixed))
     _set_menu_default(tree.group, "Forward Axis", "Y")
+
+
+def _wings(tree: _Tree, wings: list, has_wing: list, look: dict[str, Any], turn: Any, common: dict[str, Any]) -> list:
+    """The left wings and the right wings, where there are such."""
+    ahead = tree("FunctionNodeRotateVector", (0.0, 1.0, 0.0), tree("FunctionNodeInvertRotation", turn))
+    beat = tree.math("SINE", tree.math("MULTIPLY", tree.attribute("flap", "FLOAT"), 2.0 * _HALF))
+    angle = tree.math("MULTIPLY", tree.math("MULTIPLY", beat, look["Flap Angle"]), look["Flapping"])
+    angles = angle, tree.math("MULTIPLY", angle, -1.0)
+    made = []
+    for part, (wing, has, value) in enumerate(zip(wings, has_wing, angles, strict=True), start=1):
+        own = {"Instance": wing["Geometry"], "Place": wing["Transform"], "Axis": ahead, "Angle": value, "Part": part}
+        made.append(tree.switch("GEOMETRY", has, None, tree.group_node(WING, common | own).outputs[0]))
+    return made
+
+
+def _matrix(tree: _Tree, rotation: Any, scale: Any, alike: Any, size: Any):
+    """Rotation and scale of the instances; the less there is to scale, the cheaper.
+
+    Args:
+        scale: of each boid.
+        alike: whether all of them have the same, which then is `size`.
+    """
+    varied = tree("FunctionNodeCombineTransform", None, rotation, scale)
+    scaled = tree("FunctionNodeMatrixMultiply", rotation, tree("FunctionNodeCombineTransform", None, None, size))
+    same = tree.switch("MATRIX", tree.equal(size, 1.0), scaled, rotation)
+    return tree.switch("MATRIX", alike, varied, same)
 
 
 def _any_instance(tree: _Tree, geometry: Any):
@@ -543,7 +592,8 @@ def _any_instance(tree: _Tree, geometry: Any):
 def _build_wing(tree: _Tree) -> None:
     """Flock Wing: one wing of every boid, turned about its hinge. An instance of its own, so that it blurs truly."""
     points = tree.input("Points", "Geometry")
-    wing = tree.input("Wing", "Object")
+    wing = tree.input("Instance", "Geometry", description="The wing")
+    place = tree.input("Place", "Matrix", description="The wing's place in the scene")
     body = tree.input("Body", "Matrix", description="The creature's place in the scene")
     axis = tree.input("Axis", "Vector", (0.0, 1.0, 0.0), "The hinge, in the creature's space")
     angle = tree.input("Angle", "Float", 0.0)
@@ -551,20 +601,15 @@ def _build_wing(tree: _Tree) -> None:
     scale = tree.input("Scale", "Float", 1.0)
     part = tree.input("Part", "Int", 1, "Attribute 'part' of the wing; the body's is 0")
 
-    info = tree.node("GeometryNodeObjectInfo", wing, True, transform_space="ORIGINAL").outputs
-    inverse = tree("FunctionNodeInvertMatrix", body)
-    beside = tree("FunctionNodeMatrixMultiply", inverse, info["Transform"])
+    beside = tree("FunctionNodeMatrixMultiply", tree("FunctionNodeInvertMatrix", body), place)
     hinge, rest, size = tree.node("FunctionNodeSeparateTransform", beside).outputs
     flap = tree("FunctionNodeAxisAngleToRotation", axis, angle)
     beaten = tree("FunctionNodeRotateRotation", rest, flap, rotation_space="GLOBAL")
     turned = tree("FunctionNodeRotateRotation", rotation, beaten, rotation_space="LOCAL")
     arm = tree("FunctionNodeRotateVector", tree.scale(hinge, scale), rotation)
     moved = tree("GeometryNodeSetPosition", tree.store(points, "part", "INT", part), None, None, arm)
-    placed = tree(
-        "GeometryNodeInstanceOnPoints", moved, None, info["Geometry"], None, None, turned, tree.scale(size, scale)
-    )
-    nothing = tree("GeometryNodePoints", 0)
-    tree.output("Geometry", "Geometry", tree.switch("GEOMETRY", _any_instance(tree, info["Geometry"]), nothing, placed))
+    placed = tree("GeometryNodeInstanceOnPoints", moved, None, wing, None, None, turned, tree.scale(size, scale))
+    tree.output("Geometry", "Geometry", placed)
 
 
 def _build_export(tree: _Tree) -> None:

@@ -150,13 +150,31 @@ def test_the_attributes_say_who_and_how_fast_and_how_banked(flock):
     assert not np.array_equal(points(flock, item, 5)["random"], again)
 
 
-def test_instances_carry_the_attributes_too(flock):
+def test_the_bank_is_the_angle_of_right_and_up_against_the_horizon(flock):
+    made = flight(flock, frames=1, count=200)
+    random = np.random.default_rng(5).normal(size=(200, 4))
+    made.rotation[0] = random / np.linalg.norm(random, axis=1, keepdims=True)
+    axes = [np.array(Quaternion(value).to_matrix()) for value in made.rotation[0]]
+    expected = [math.atan2(-own[2, 0], own[2, 2]) for own in axes]  # right is the first column, up the third
+    seen = points(flock, show(flock, made), 1)["bank"]
+    difference = (seen - expected + math.pi) % (2 * math.pi) - math.pi
+    np.testing.assert_allclose(difference, 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("frame", [2, 2.5])
+def test_instances_carry_the_attributes_too(flock, frame):
     item = show(flock, flight(flock))
-    dress(flock, item)
-    go_to(2)
-    seen = attributes(geometry(item), lambda shown: shown.instances_pointcloud())
-    assert list(seen["id"]) == [*range(5)] * 3
-    assert list(seen["part"]) == [0] * 5 + [1] * 5 + [2] * 5
+    set_input(flock, item, "Flock Index", 3)
+    expected = points(flock, item, frame)
+    set_input(flock, item, "Show", "Creatures")
+    for body, parts in ((cube(), 1), (dress(flock, item), 3)):
+        flock.nodes.set_creature(item, body)
+        go_to(frame)
+        seen = attributes(geometry(item), lambda shown: shown.instances_pointcloud())
+        assert list(seen.pop("part")) == [number for number in range(parts) for _ in range(5)]
+        del seen["position"]  # a part of the matrices
+        for name, values in seen.items():
+            np.testing.assert_array_equal(values, np.concatenate([expected[name]] * parts))
 
 
 def test_before_and_after_the_clip_it_holds_and_stands_still(flock):
@@ -264,6 +282,30 @@ def test_the_chosen_axis_flies_ahead_and_up_stays_up(flock, axis):
         heading = made.velocity[2, boid] / np.linalg.norm(made.velocity[2, boid])
         np.testing.assert_allclose(matrix[:3, :3] @ AXES[axis], heading, atol=1e-5)
         np.testing.assert_allclose(matrix[:3, :3] @ up, (0, 0, 1), atol=1e-5)
+
+
+NEARLY_UNIT = 2e-4  # between two rotations, Mix Rotation of Blender 4.5 gives quaternions that are 6e-5 too long
+
+
+@pytest.mark.parametrize("frame", [3, 3.5])
+@pytest.mark.parametrize("scale", [1.0, 0.4])
+@pytest.mark.parametrize("variation", [0.0, 0.25])
+def test_each_creature_stands_where_its_boid_does_turned_as_it_and_scaled(flock, frame, scale, variation):
+    item = show(flock, flight(flock, count=50))
+    seen = points(flock, item, frame)
+    set_input(flock, item, "Show", "Creatures")
+    set_input(flock, item, "Scale", scale)
+    set_input(flock, item, "Scale Variation", variation)
+    flock.nodes.set_creature(item, cube())
+    go_to(frame)
+    found = matrices(item, "Cube")
+    sizes = np.linalg.norm(found[:, :3, 0], axis=1)
+    assert (np.ptp(sizes) > 0.1 * scale) == bool(variation) and np.abs(
+        sizes / scale - 1
+    ).max() < variation + NEARLY_UNIT
+    for matrix, place, turn, size in zip(found, seen["position"], seen["rotation"], sizes, strict=True):
+        expected = Matrix.LocRotScale(Vector(place), Quaternion(turn), Vector((size, size, size)))
+        np.testing.assert_allclose(matrix, expected, atol=NEARLY_UNIT)
 
 
 def test_scale_and_its_variation(flock):
