@@ -68,18 +68,23 @@ def sources(folder: Path) -> str:
 
 
 class _MachineCode(CompileResultCacheImpl):
-    """Of a function whose LLVM code nobody asks for again: to read that takes longer than to link the machine code."""
+    """Of functions whose LLVM code is seldom asked for again: to read that takes longer than to link the machine code."""
 
     def reduce(self, compiled):
-        (name, kind, (code, _)), function, *others, _ = super().reduce(compiled)
-        # it has to name what is in there; that is the wrapper for Python, for no kernel can call it now
+        *all_of_it, _ = super().reduce(compiled)
+        return *all_of_it, ()  # no environments of what was laid into it: no Python object is used in a kernel
+
+    def rebuild(self, target_context, kept):
+        (name, kind, (code, whole)), function, *others = kept
+        # numba asks what is in there: the wrapper for Python is
         named = llvm.parse_assembly(f'define void @"{function.llvm_cpython_wrapper_name}"() {{ ret void }}')
-        # and the environments of what was laid into it go: no Python object is used in a kernel
-        return (name, kind, (code, named.as_bitcode())), function, *others, ()
+        compiled = super().rebuild(target_context, ((name, kind, (code, named.as_bitcode())), function, *others))
+        compiled.library._get_module_for_linking = functools.cache(lambda: llvm.parse_bitcode(whole))
+        return compiled
 
 
 class EntryCache(KernelCache):
-    """Of a kernel that Python calls, and no other kernel.
+    """Of a kernel that Python calls.
 
     numba sets up its compiler before it looks for compiled code, which takes nearly as long as to import it. Machine code needs none.
     """

@@ -56,7 +56,7 @@ def compiled(**options):
 
 
 def called_from_python(**options):
-    """As `compiled`, where Python begins; no other kernel calls it."""
+    """As `compiled`, where Python begins."""
 
     def decorate(function):
         kernel = _kept(EntryCache, **options)(function)

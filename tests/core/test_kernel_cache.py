@@ -31,42 +31,62 @@ def whole(x, y):
     return part(x, y) + y / x
 """
 
+TWICE = """
+from core.lanes import called_from_python
+from whole import whole
+@called_from_python()
+def twice(x, y):
+    return whole(x, y) + whole(x, y)
+"""
+
 CALL = """
 import sys
 from whole import whole
-print(whole(float(sys.argv[1]), 3.0).hex(), sum(whole.stats.cache_hits.values()), "numba.np.arraymath" in sys.modules)
+from {name} import {name}
+print({name}({x!r}, 3.0).hex(), sum(whole.stats.cache_hits.values()), "numba.np.arraymath" in sys.modules)
 """
 """The last is a part of numba that its compiler needs."""
 
 
-def called(folder, x):
-    """The result in a new process, how much of the code was read, and whether numba's compiler was set up."""
+@pytest.fixture
+def folder(tmp_path):
+    """Of three kernels, each of which calls the one before."""
+    (tmp_path / "part.py").write_text(PART.format(more=1))
+    (tmp_path / "whole.py").write_text(WHOLE)
+    (tmp_path / "twice.py").write_text(TWICE)
+    return tmp_path
+
+
+def called(folder, x, name="whole"):
+    """The result in a new process, how often `whole` was read, and whether numba's compiler was set up."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))),
         "NUMBA_CACHE_DIR": str(folder / "kept"),
     }
-    command = [sys.executable, "-c", CALL, str(x)]
+    command = [sys.executable, "-c", CALL.format(name=name, x=x)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     result, hits, compiles = done.stdout.split()
     return float.fromhex(result), int(hits), compiles == "True"
 
 
-def test_code_is_compiled_once_and_read_without_the_compiler(tmp_path):
-    (tmp_path / "part.py").write_text(PART.format(more=1))
-    (tmp_path / "whole.py").write_text(WHOLE)
-    result, hits, compiles = called(tmp_path, 7.0)
+def test_code_is_compiled_once_and_read_without_the_compiler(folder):
+    result, hits, compiles = called(folder, 7.0)
     assert (hits, compiles) == (0, True)
     assert result == pytest.approx(49 + 3 + 3 / 7, rel=1e-15)
-    assert called(tmp_path, 7.0) == (result, 1, False)
+    assert called(folder, 7.0) == (result, 1, False)
 
 
-def test_code_is_compiled_again_when_a_kernel_that_lies_in_it_has_changed(tmp_path):
-    (tmp_path / "part.py").write_text(PART.format(more=1))
-    (tmp_path / "whole.py").write_text(WHOLE)
-    assert called(tmp_path, 1.0) == (1 + 3 + 3, 0, True)
-    (tmp_path / "part.py").write_text(PART.format(more=2))
-    assert called(tmp_path, 1.0) == (1 + 6 + 3, 0, True)
-    assert called(tmp_path, 1.0) == (1 + 6 + 3, 1, False)
+def test_code_is_compiled_again_when_a_kernel_that_lies_in_it_has_changed(folder):
+    assert called(folder, 1.0) == (1 + 3 + 3, 0, True)
+    (folder / "part.py").write_text(PART.format(more=2))
+    assert called(folder, 1.0) == (1 + 6 + 3, 0, True)
+    assert called(folder, 1.0) == (1 + 6 + 3, 1, False)
+
+
+def test_a_kernel_that_was_read_can_be_laid_into_another_one(folder):
+    assert called(folder, 1.0) == (7, 0, True)
+    assert called(folder, 1.0, "twice") == (14, 1, True)
+    assert called(folder, 1.0, "twice") == (14, 0, False)
 
 
 FLY = """
