@@ -483,21 +483,25 @@ def _build_frame(tree: _Tree) -> None:
 def _hermite(tree: _Tree, places: list, velocities: list, factor: Any, seconds: Any):
     """Cubic Hermite position and its velocity; at factor 0 they are the stored ones, to the bit.
 
-    p = p0 + t m0 + t^2 c2 + t^3 c3, with m = v * seconds, c2 = 3 (p1 - p0) - 2 m0 - m1, c3 = m0 + m1 - 2 (p1 - p0).
+    p = p0 + h01 (p1 - p0) + (h10 v0 + h11 v1) seconds, with the basis functions of t = factor
+    h01 = t^2 (3 - 2 t), h10 = t (1 - t)^2, h11 = t^2 (t - 1). They are the same for all boids, so that they cost nothing.
     """
     way = tree.vector("SUBTRACT", places[1], places[0])
-    slopes = [tree.scale(velocity, seconds) for velocity in velocities]
-    both = tree.vector("ADD", *slopes)
-    c2 = tree.vector("SUBTRACT", tree.vector("SUBTRACT", tree.scale(way, 3.0), slopes[0]), both)
-    c3 = tree.vector("SUBTRACT", both, tree.scale(way, 2.0))
-    inner = tree.vector("MULTIPLY_ADD", c3, factor, c2)
-    inner = tree.vector("MULTIPLY_ADD", inner, factor, slopes[0])
-    position = tree.vector("MULTIPLY_ADD", inner, factor, places[0])
+    rest = tree.math("SUBTRACT", 1.0, factor)
+    both = tree.math("MULTIPLY", factor, rest)
+    h01 = tree.math("MULTIPLY", tree.math("MULTIPLY", factor, factor), tree.math("MULTIPLY_ADD", factor, -2.0, 3.0))
+    h10, minus_h11 = (tree.math("MULTIPLY", both, share) for share in (rest, factor))
+    slopes = tree.math("MULTIPLY", h10, seconds), tree.math("MULTIPLY", minus_h11, tree.math("MULTIPLY", seconds, -1.0))
+    position = tree.vector("MULTIPLY_ADD", way, h01, places[0])
+    for velocity, slope in zip(velocities, slopes, strict=True):
+        position = tree.vector("MULTIPLY_ADD", velocity, slope, position)
 
-    # its derivative over time: v0 + (2 t c2 + 3 t^2 c3) / seconds
-    bend = tree.vector("MULTIPLY_ADD", tree.scale(c3, 3.0), factor, tree.scale(c2, 2.0))
-    share = tree.math("DIVIDE", factor, seconds)
-    return position, tree.vector("MULTIPLY_ADD", bend, share, velocities[0])
+    # its derivative over time: 6 t (1 - t) (p1 - p0) / seconds + (1 - t) (1 - 3 t) v0 + t (3 t - 2) v1
+    d01 = tree.math("DIVIDE", tree.math("MULTIPLY", both, 6.0), seconds)
+    d10 = tree.math("MULTIPLY", rest, tree.math("MULTIPLY_ADD", factor, -3.0, 1.0))
+    d11 = tree.math("MULTIPLY", factor, tree.math("MULTIPLY_ADD", factor, 3.0, -2.0))
+    velocity = tree.vector("MULTIPLY_ADD", velocities[1], d11, tree.scale(velocities[0], d10))
+    return position, tree.vector("MULTIPLY_ADD", way, d01, velocity)
 
 
 def _bank(tree: _Tree):
@@ -522,10 +526,9 @@ def _build_creatures(tree: _Tree) -> None:
 
     boid = tree.attribute("id", "INT")
     turn = tree.menu("ROTATION", look["Forward Axis"], _FORWARD_TURNS)
-    flown = tree.attribute("rotation", "QUATERNION")
-    turned = tree("FunctionNodeRotateRotation", flown, turn, rotation_space="LOCAL")
-    no_turn = tree.equal(tree("FunctionNodeRotationToQuaternion", turn), 1.0)  # its w
-    rotation = tree.switch("ROTATION", no_turn, turned, flown)
+    rotation = tree(
+        "FunctionNodeRotateRotation", tree.attribute("rotation", "QUATERNION"), turn, rotation_space="LOCAL"
+    )
     vary = tree("FunctionNodeRandomValue", -1.0, 1.0, boid, tree.integer("ADD", seed, 1), data_type="FLOAT")
     share = tree.math("MULTIPLY_ADD", vary, look["Scale Variation"], 1.0)
     alike = tree.equal(look["Scale Variation"], 0.0)
