@@ -526,9 +526,10 @@ def _build_creatures(tree: _Tree) -> None:
 
     boid = tree.attribute("id", "INT")
     turn = tree.menu("ROTATION", look["Forward Axis"], _FORWARD_TURNS)
-    rotation = tree(
-        "FunctionNodeRotateRotation", tree.attribute("rotation", "QUATERNION"), turn, rotation_space="LOCAL"
-    )
+    flown = tree.attribute("rotation", "QUATERNION")
+    turned = tree("FunctionNodeRotateRotation", flown, turn, rotation_space="LOCAL")
+    no_turn = tree.equal(tree("FunctionNodeRotationToQuaternion", turn), 1.0)  # its w
+    rotation = tree.switch("ROTATION", no_turn, turned, flown)
     vary = tree("FunctionNodeRandomValue", -1.0, 1.0, boid, tree.integer("ADD", seed, 1), data_type="FLOAT")
     share = tree.math("MULTIPLY_ADD", vary, look["Scale Variation"], 1.0)
     alike = tree.equal(look["Scale Variation"], 0.0)
