@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .lanes import FAR, LANES, ZERO, F, bit_count, compiled, copy_lanes
+from .lanes import LANES, ZERO, bit_count, compiled, inverse_length, prefetch, transpose
+from .state import RECORD
 
 BRICK = 32
 """Cells in a brick."""
@@ -24,7 +25,10 @@ MIDDLE = 1 << (BITS - 1)
 LAST = (1 << BITS) - 1
 """Cells are counted from 0 to LAST along each axis; who is further out shares the outermost, and is found by its distance all the same."""
 
-PADDING = 3 * LANES
+CACHED = 30_000
+"""Boids that the processor keeps at hand; of more, it is told early which come next."""
+
+PADDING = 4 * LANES
 """Room behind the boids in a window."""
 
 NOTHING = np.int64(-1)
@@ -42,8 +46,8 @@ def middle_of(position):
 class Grid:
     """The tables of one flock of `count` boids, reused for every step.
 
-    `order` int32 (N,): boids in the order of their cells; `packed` float32 (6 N and some more,): their
-    positions and aligned quantities, part by part.
+    `order` int32 (N,): boids in the order of their cells; `packed` float32 (11 N and some more,): their
+    positions, aligned quantities, rotations and flaps, part by part.
     """
 
     def __init__(self, count: int, ranges: int) -> None:
@@ -57,22 +61,20 @@ class Grid:
         self.bricks = np.zeros(buckets, np.int32)
         """How many bricks each bucket has."""
         self.unsorted, self.order = np.empty(count, np.int32), np.empty(count, np.int32)
-        self.records = np.empty((count, 6), np.float32)
-        """Positions and aligned quantities in the order of the buckets."""
         self.brick_key = np.empty(count, np.int64)
         """Those of a bucket begin where its boids do."""
         self.brick_cells = np.empty(count, np.uint32)
         """A bit for each cell that is not empty."""
         self.brick_start, self.brick_first, self.cell_end = (np.empty(count, np.int32) for _ in range(3))
         """Where the boids of each brick start, and its cells; where the boids of each cell that is not empty end."""
-        packed = np.empty((6, count + PADDING), np.float32)
-        packed[:, count:] = [[FAR]] * 3 + [[ZERO]] * 3
+        packed = np.empty((RECORD, count + PADDING), np.float32)
+        packed[:, count:] = ZERO
         self.packed = packed.reshape(-1)
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         """In the order in which the compiled functions take them apart."""
-        return (self.records, self.following, self.start, self.bricks, self.unsorted, self.order, self.place, self.brick_key,
-                self.brick_cells, self.brick_start, self.brick_first, self.cell_end, self.packed)  # fmt: skip
+        return (self.packed, self.following, self.start, self.bricks, self.unsorted, self.order, self.place, self.brick_key,
+                self.brick_cells, self.brick_start, self.brick_first, self.cell_end)  # fmt: skip
 
 
 @compiled(forceinline=True)
@@ -94,21 +96,19 @@ def cell_in_period(coordinate, axis, frame):
     return MIDDLE + min(np.int64(place), np.int64(frame[2, axis]) - 1)
 
 
-@compiled()
-def find_cells(begin, end, position, frame, keys, along):
-    """The brick of each place from `begin` to `end` into `keys`, and the cell in it into `along`."""
+@compiled(forceinline=True)
+def cell_of(boid, boids, frame):
+    """The brick in which a boid is, and the cell in that. `boids` float32 (RECORD * N,): records one after the other."""
     if frame[2, X] > 0.0:
-        for index in range(begin, end):
-            x = cell_in_period(position[index, 0], X, frame)
-            keys[index] = brick_key(
-                x, cell_in_period(position[index, 1], Y, frame), cell_in_period(position[index, 2], Z, frame)
-            )
-            along[index] = x & (BRICK - 1)
+        x = cell_in_period(boids[RECORD * boid + 0], X, frame)
+        y, z = cell_in_period(boids[RECORD * boid + 1], Y, frame), cell_in_period(boids[RECORD * boid + 2], Z, frame)
     else:
-        for index in range(begin, end):
-            x = cell(position[index, 0], X, frame)
-            keys[index] = brick_key(x, cell(position[index, 1], Y, frame), cell(position[index, 2], Z, frame))
-            along[index] = x & (BRICK - 1)
+        x, y, z = (
+            cell(boids[RECORD * boid + 0], X, frame),
+            cell(boids[RECORD * boid + 1], Y, frame),
+            cell(boids[RECORD * boid + 2], Z, frame),
+        )
+    return brick_key(x, y, z), x & (BRICK - 1)
 
 
 @compiled(forceinline=True)
@@ -129,16 +129,15 @@ def bucket_of(key, buckets):
 
 
 @compiled()
-def count_range(at, ranges, position, frame, arrays):
+def count_range(at, ranges, boids, frame, arrays):
     """Buckets of one of the `ranges` of the boids, and how many it has in each."""
-    following, bucket, keys = arrays[1], arrays[6], arrays[7]
+    following, bucket = arrays[1], arrays[6]
     buckets = following.shape[1]
     for index in range(buckets):
         following[at, index] = 0
     begin, end = at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges
-    find_cells(begin, end, position, frame, keys, bucket)
     for boid in range(begin, end):
-        bucket[boid] = bucket_of(keys[boid], buckets)
+        bucket[boid] = bucket_of(cell_of(boid, boids, frame)[0], buckets)
     for boid in range(begin, end):
         following[at, bucket[boid]] += 1
 
@@ -156,64 +155,89 @@ def start_buckets(ranges, arrays):
 
 
 @compiled()
-def place_range(at, ranges, position, aligned, arrays):
-    """Puts the boids of one range into their buckets; `aligned` float32 (N, 3) goes along with the positions."""
-    records, following, unsorted, bucket = arrays[0], arrays[1], arrays[4], arrays[6]
+def place_range(at, ranges, arrays):
+    """Puts the boids of one range into their buckets."""
+    following, unsorted, bucket = arrays[1], arrays[4], arrays[6]
     for boid in range(at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges):
         home = bucket[boid]
         slot = following[at, home]
         following[at, home] = slot + 1
         unsorted[slot] = boid
-        for axis in range(3):
-            records[slot, axis] = position[boid, axis]
-            records[slot, 3 + axis] = aligned[boid, axis]
 
 
 @compiled()
-def sort_bucket(home, frame, counts, arrays):
-    """Sorts one bucket by brick and cell. `counts` int64 (32,) is scratch."""
+def sort_bucket(home, boids, frame, headings, scratch, arrays):
+    """Sorts one bucket by brick and cell, and packs it.
+
+    `headings`: not the velocities but their directions are packed. `scratch` int64 (32,), (16,) and (16,).
+    """
     start, bricks, brick_start, brick_first, cells = arrays[2], arrays[3], arrays[9], arrays[10], arrays[8]
     begin, end = np.int64(start[home]), np.int64(start[home + 1])
-    found = _name_bricks(begin, end, frame, arrays)
+    if len(boids) > CACHED * RECORD:
+        expect(end, np.int64(start[min(home + 2, len(start) - 1)]), boids, arrays[4])
+    found = _name_bricks(begin, end, boids, frame, arrays)
     bricks[home] = found
     following, first = begin, begin
     for brick in range(begin, begin + found):
         brick_start[brick], brick_first[brick] = following, first
-        following, cells[brick] = _sort_brick(brick - begin, begin, end, following, counts, arrays)
+        following, cells[brick] = _sort_brick(brick - begin, begin, end, following, scratch[0], arrays)
         first += bit_count(np.int64(cells[brick]))
+    _pack(begin, end, boids, headings, scratch, arrays)
 
 
 @compiled(forceinline=True)
-def _name_bricks(begin, end, frame, arrays):
+def _pack(begin, end, boids, headings, scratch, arrays):
+    """The records of some boids, part by part."""
+    packed, order, rows, columns = arrays[0], arrays[5], scratch[1], scratch[2]
+    stride = len(packed) // RECORD
+    for block in range(begin, end, LANES):
+        number = min(end - block, LANES)
+        for lane in range(number):
+            rows[lane] = RECORD * np.int64(order[block + lane])
+        for part in range(RECORD):
+            columns[part] = part * stride + block
+        transpose(boids, rows, packed, columns, number, RECORD)
+        if headings:
+            x, y, z = columns[3], columns[4], columns[5]
+            for lane in range(number):
+                scale = inverse_length(packed[x + lane], packed[y + lane], packed[z + lane])
+                packed[x + lane] *= scale
+                packed[y + lane] *= scale
+                packed[z + lane] *= scale
+
+
+@compiled()
+def expect(begin, end, boids, unsorted):
+    """Asks for the records of the next bucket, which lie all over the memory."""
+    for slot in range(begin, end):
+        boid = np.int64(unsorted[slot])
+        prefetch(boids, RECORD * boid)
+        prefetch(boids, RECORD * boid + RECORD - 1)
+
+
+@compiled(forceinline=True)
+def _name_bricks(begin, end, boids, frame, arrays):
     """Lists the different bricks of a bucket, and writes down the brick and the cell in it of each boid; how many bricks there are."""
-    records, place, keys = arrays[0], arrays[6], arrays[7]
-    find_cells(begin, end, records, frame, keys, place)
+    unsorted, place, keys = arrays[4], arrays[6], arrays[7]
     found, brick = 0, 0
     for slot in range(begin, end):
-        key = keys[slot]
+        key, along = cell_of(np.int64(unsorted[slot]), boids, frame)
         if found == 0 or keys[begin + brick] != key:
             brick = 0
             while brick < found and keys[begin + brick] != key:
                 brick += 1
             if brick == found:
-                keys[begin + brick] = key  # the list never overtakes the boids whose keys it is written over
+                keys[begin + brick] = key
                 found += 1
-        place[slot] += brick * BRICK
+        place[slot] = brick * BRICK + along
     return found
 
 
 @compiled(forceinline=True)
 def _sort_brick(brick, begin, end, following, counts, arrays):
     """Counting sort of one brick's boids; where the next brick starts, and the bits of the cells that are not empty."""
-    records, unsorted, order, place, cell_end, packed = (
-        arrays[0],
-        arrays[4],
-        arrays[5],
-        arrays[6],
-        arrays[11],
-        arrays[12],
-    )
-    first, width = np.int64(arrays[10][begin + brick]), len(packed) // 6
+    unsorted, order, place, cell_end = arrays[4], arrays[5], arrays[6], arrays[11]
+    first = np.int64(arrays[10][begin + brick])
     for index in range(BRICK):
         counts[index] = 0
     for slot in range(begin, end):
@@ -233,8 +257,6 @@ def _sort_brick(brick, begin, end, following, counts, arrays):
             at = counts[place[slot] & (BRICK - 1)]
             counts[place[slot] & (BRICK - 1)] += 1
             order[at] = unsorted[slot]
-            for part in range(6):
-                packed[part * width + at] = records[slot, part]
     return following, np.uint32(cells)
 
 
@@ -253,8 +275,9 @@ def find_brick(x, y, z, start, bricks, keys):
 
 
 @compiled(forceinline=True)
-def run(brick, low, high, cells, brick_start, brick_first, cell_end):
+def run(brick, low, high, arrays):
     """Begin and end of the boids in the cells `low` to `high` of a brick."""
+    cells, brick_start, brick_first, cell_end = arrays[8], arrays[9], arrays[10], arrays[11]
     bits, first = np.int64(cells[brick]), np.int64(brick_first[brick])
     before = first + bit_count(bits & ((np.int64(1) << low) - 1))
     after = first + bit_count(bits & ((np.int64(2) << high) - 1))
@@ -274,7 +297,7 @@ def bricks_around(brick, around, start, bricks, keys):
 
 
 @compiled()
-def runs_around(along, around, runs, cells, brick_start, brick_first, cell_end):
+def runs_around(along, around, runs, arrays):
     """The boids of the 27 cells around cell `along` of a brick, as runs: begin and end of each, into `runs` int64 (2 * 19,).
 
     Returns how many runs, and how many boids, there are.
@@ -286,7 +309,7 @@ def runs_around(along, around, runs, cells, brick_start, brick_first, cell_end):
             low = max(along - 1 - BRICK * (side - 1), 0)
             high = min(along + 1 - BRICK * (side - 1), BRICK - 1)
             if brick >= 0 and low <= high:
-                begin, end = run(brick, low, high, cells, brick_start, brick_first, cell_end)
+                begin, end = run(brick, low, high, arrays)
                 if end > begin:
                     runs[2 * number], runs[2 * number + 1] = begin, end
                     number += 1
@@ -295,17 +318,17 @@ def runs_around(along, around, runs, cells, brick_start, brick_first, cell_end):
 
 
 @compiled()
-def runs_further(key, along, runs, start, bricks, keys, cells, brick_start, brick_first, cell_end):
+def runs_further(key, along, runs, arrays):
     """As `runs_around`, of the 125 cells around one."""
     first = key << 5
     x, y, z = (first & LAST) + along, (first >> BITS) & LAST, first >> (2 * BITS)
     number, size = 0, 0
     for row in range(25):
         for part in range((x - 2) >> 5, ((x + 2) >> 5) + 1):
-            brick = find_brick(part * BRICK, y + row % 5 - 2, z + row // 5 - 2, start, bricks, keys)
+            brick = find_brick(part * BRICK, y + row % 5 - 2, z + row // 5 - 2, arrays[2], arrays[3], arrays[7])
             if brick >= 0:
                 low, high = max(x - 2 - part * BRICK, 0), min(x + 2 - part * BRICK, BRICK - 1)
-                begin, end = run(brick, low, high, cells, brick_start, brick_first, cell_end)
+                begin, end = run(brick, low, high, arrays)
                 if end > begin:
                     runs[2 * number], runs[2 * number + 1] = begin, end
                     number += 1
@@ -320,7 +343,7 @@ def _steps(number):
 
 
 @compiled()
-def runs_in_period(key, along, frame, runs, start, bricks, keys, cells, brick_start, brick_first, cell_end):
+def runs_in_period(key, along, frame, runs, arrays):
     """As `runs_around`, in a periodic box: cell by cell, the short way round."""
     first = key << 5
     x, y, z = (first & LAST) + along - MIDDLE, ((first >> BITS) & LAST) - MIDDLE, (first >> (2 * BITS)) - MIDDLE
@@ -333,80 +356,14 @@ def runs_in_period(key, along, frame, runs, start, bricks, keys, cells, brick_st
         for dy in range(low_y, high_y):
             for dx in range(low_x, high_x):
                 place = MIDDLE + (x + dx) % nx
-                brick = find_brick(place, MIDDLE + (y + dy) % ny, MIDDLE + (z + dz) % nz, start, bricks, keys)
+                brick = find_brick(
+                    place, MIDDLE + (y + dy) % ny, MIDDLE + (z + dz) % nz, arrays[2], arrays[3], arrays[7]
+                )
                 if brick >= 0:
                     at = place & (BRICK - 1)
-                    begin, end = run(brick, at, at, cells, brick_start, brick_first, cell_end)
+                    begin, end = run(brick, at, at, arrays)
                     if end > begin:
                         runs[2 * number], runs[2 * number + 1] = begin, end
                         number += 1
                         size += end - begin
     return number, size
-
-
-@compiled()
-def bring_near(window, size, x, y, z, frame):
-    """Moves those in the window to where they are nearest to a boid, by whole periods."""
-    width = len(window) // 6
-    for axis in range(3):
-        place = x if axis == 0 else y if axis == 1 else z
-        period = F(frame[2, axis] / frame[1, axis])
-        part = window[axis * width : axis * width + size]
-        for at in range(size):
-            part[at] -= period * np.rint((part[at] - place) / period)
-
-
-@compiled()
-def fill(window, number, size, runs, packed):
-    """Copies runs of boids into the window, float32 (6 W,), W at least `size` and PADDING; each sixth of it is a part of `packed`.
-
-    Behind the last boid there is padding, far away and at rest, as wide as the lanes and more.
-    """
-    width, stride = len(window) // 6, len(packed) // 6
-    runs[2 * number], runs[2 * number + 1] = stride - PADDING, stride - LANES
-    at = 0
-    for index in range(number + 1):
-        begin, end = runs[2 * index], runs[2 * index + 1]
-        for block in range(begin, end, LANES):  # whole lanes: what is too much is written over by what follows
-            copy_lanes(window, at, packed, block)
-            copy_lanes(window, width + at, packed, stride + block)
-            copy_lanes(window, 2 * width + at, packed, 2 * stride + block)
-            copy_lanes(window, 3 * width + at, packed, 3 * stride + block)
-            copy_lanes(window, 4 * width + at, packed, 4 * stride + block)
-            copy_lanes(window, 5 * width + at, packed, 5 * stride + block)
-            at += LANES
-        at += end - begin - (end - begin + LANES - 1) // LANES * LANES
-
-
-@compiled()
-def place_of(slot, number, runs):
-    """Where in the window the boid at a place in the grid's order stands."""
-    at = 0
-    for index in range(number):
-        begin, end = runs[2 * index], runs[2 * index + 1]
-        if begin <= slot < end:
-            return at + slot - begin
-        at += end - begin
-    return at
-
-
-@compiled()
-def fill_names(names, number, runs, order):
-    """The indices of the boids in the window, into `names` int32 (W,)."""
-    at = 0
-    for index in range(number):
-        for slot in range(runs[2 * index], runs[2 * index + 1]):
-            names[at] = order[slot]
-            at += 1
-
-
-@compiled()
-def corner_of(key, along, frame):
-    """Where cell `along` of a brick begins, x, y and z."""
-    first = key << 5
-    x, y, z = (first & LAST) + along, (first >> BITS) & LAST, first >> (2 * BITS)
-    return (
-        F(frame[0, 0] + (x - MIDDLE) / frame[1, 0]),
-        F(frame[0, 1] + (y - MIDDLE) / frame[1, 1]),
-        F(frame[0, 2] + (z - MIDDLE) / frame[1, 2]),
-    )

@@ -11,7 +11,8 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.core.datamodel.models import PrimitiveModel
+from numba.extending import intrinsic, register_model
 
 from .kernel_cache import EntryCache, KernelCache, PartCompiler, with_room
 
@@ -20,6 +21,7 @@ LANES = 16
 
 FAST = {"reassoc", "nsz", "contract", "arcp", "afn", "ninf"}
 """Lets sums be split into lanes, products and sums be fused, and divisions be estimated and refined. NaN keeps its meaning."""
+FLAGS = tuple(sorted(FAST))
 
 F = np.float32
 ZERO, HALF, ONE, TWO, THREE = F(0), F(0.5), F(1), F(2), F(3)
@@ -39,7 +41,7 @@ ARCTANGENT = tuple(
 QUARTER, STRAIGHT = F(np.pi / 2), F(np.pi)
 
 
-HAS_COMPRESS = bool(llvm.get_host_cpu_features().get("avx512f", False))
+HAS_COMPRESS = not numba.config.CPU_NAME and bool(llvm.get_host_cpu_features().get("avx512f", False))
 """Whether the processor packs the lanes of a mask together: see `compress_within`."""
 
 
@@ -89,6 +91,356 @@ def _splat(builder, value, kind):
     return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
+# sixteen numbers at once
+
+
+class _Vector(types.Type):
+    """What LLVM calls <16 x ...>."""
+
+    def __init__(self, name: str, element: ir.Type) -> None:
+        super().__init__(name)
+        self.element = element
+
+
+@register_model(_Vector)
+class _VectorModel(PrimitiveModel):
+    def __init__(self, manager, kind) -> None:
+        super().__init__(manager, kind, ir.VectorType(kind.element, LANES))
+
+
+NUMBERS, INTEGERS, MASK = (
+    _Vector("numbers", ir.FloatType()), _Vector("integers", ir.IntType(32)), _Vector("mask", ir.IntType(1)),
+)  # fmt: skip
+"""Sixteen float32 numbers, int32 integers, and truths: types of numba's. LLVM sees to it that narrower processors can do with them."""
+
+
+@intrinsic
+def splat(typing, value):
+    """The same number in all lanes."""
+
+    def generate(context, builder, signature, args):
+        return _splat(builder, args[0], context.get_value_type(NUMBERS))
+
+    return NUMBERS(types.float32), generate
+
+
+@intrinsic
+def first_of(typing, value):
+    """A number, and zeros behind it."""
+
+    def generate(context, builder, signature, args):
+        nothing = ir.Constant(context.get_value_type(NUMBERS), None)
+        return builder.insert_element(nothing, args[0], ir.Constant(ir.IntType(32), 0))
+
+    return NUMBERS(types.float32), generate
+
+
+def _kind(array):
+    return {types.float32: NUMBERS, types.int32: INTEGERS}[array.dtype]
+
+
+@intrinsic
+def load(typing, array, index):
+    """The 16 float32 numbers, or int32 integers, from `index` on."""
+
+    def generate(context, builder, signature, args):
+        pointer = _pointer(context, builder, signature.args[0], *args)
+        found = builder.load(builder.bitcast(pointer, context.get_value_type(signature.return_type).as_pointer()))
+        found.align = 4
+        return found
+
+    return _kind(array)(array, types.intp), generate
+
+
+@intrinsic
+def store(typing, array, index, numbers):
+    """Writes the 16 numbers from `index` on."""
+
+    def generate(context, builder, signature, args):
+        pointer = _pointer(context, builder, signature.args[0], *args[:2])
+        builder.store(args[2], builder.bitcast(pointer, args[2].type.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, NUMBERS), generate
+
+
+@intrinsic
+def added(typing, one, other):
+    """One plus the other."""
+
+    def generate(context, builder, signature, args):
+        return builder.fadd(*args, flags=FLAGS)
+
+    return NUMBERS(NUMBERS, NUMBERS), generate
+
+
+@intrinsic
+def less(typing, one, other):
+    """One minus the other."""
+
+    def generate(context, builder, signature, args):
+        return builder.fsub(*args, flags=FLAGS)
+
+    return NUMBERS(NUMBERS, NUMBERS), generate
+
+
+@intrinsic
+def times(typing, one, other):
+    """One times the other."""
+
+    def generate(context, builder, signature, args):
+        return builder.fmul(*args, flags=FLAGS)
+
+    return NUMBERS(NUMBERS, NUMBERS), generate
+
+
+def _choice(comparison):
+    @intrinsic
+    def choice(typing, one, other):
+        def generate(context, builder, signature, args):
+            return _chosen(builder, comparison, *args)
+
+        return NUMBERS(NUMBERS, NUMBERS), generate
+
+    return choice
+
+
+def _chosen(builder, comparison, one, other):
+    """In each lane that one of two numbers which compares so to the other."""
+    return builder.select(builder.fcmp_ordered(comparison, one, other), one, other)
+
+
+smaller, larger = _choice("<"), _choice(">")
+"""The smaller, and the larger, of two numbers in each lane."""
+
+
+@intrinsic
+def at_most(typing, one, other):
+    """Where one is no larger than the other."""
+
+    def generate(context, builder, signature, args):
+        return builder.fcmp_ordered("<=", *args)
+
+    return MASK(NUMBERS, NUMBERS), generate
+
+
+@intrinsic
+def others(typing, integers, one):
+    """Where an integer is another one."""
+
+    def generate(context, builder, signature, args):
+        one = builder.trunc(args[1], args[0].type.element)
+        return builder.icmp_signed("!=", args[0], _splat(builder, one, args[0].type))
+
+    return MASK(INTEGERS, types.int64), generate
+
+
+@intrinsic
+def added_where(typing, mask, one, other):
+    """One, plus the other where the mask says so."""
+
+    def generate(context, builder, signature, args):
+        return builder.select(args[0], builder.fadd(*args[1:], flags=FLAGS), args[1])
+
+    return NUMBERS(MASK, NUMBERS, NUMBERS), generate
+
+
+@intrinsic
+def where(typing, mask, one, other):
+    """One where the mask says so, else the other."""
+
+    def generate(context, builder, signature, args):
+        return builder.select(*args)
+
+    return NUMBERS(MASK, NUMBERS, NUMBERS), generate
+
+
+@intrinsic
+def inverse(typing, numbers):
+    """1 / number, to float32; zero gives what is not a number."""
+
+    def generate(context, builder, signature, args):
+        kind = args[0].type
+        if not HAS_COMPRESS:
+            return builder.fdiv(_constant(kind, 1.0), args[0], flags=FLAGS)
+        estimate = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(kind, [kind, kind, ir.IntType(LANES)]), "llvm.x86.avx512.rcp14.ps.512"
+        )
+        guess = builder.call(estimate, [args[0], ir.Constant(kind, None), ir.Constant(ir.IntType(LANES), -1)])
+        wrong = builder.fsub(_constant(kind, 2.0), builder.fmul(args[0], guess, flags=FLAGS), flags=FLAGS)
+        return builder.fmul(guess, wrong, flags=FLAGS)
+
+    return NUMBERS(NUMBERS), generate
+
+
+def _constant(kind, value):
+    return ir.Constant(kind, [ir.Constant(kind.element, value)] * LANES)
+
+
+@intrinsic
+def both(typing, one, other):
+    """Where both masks say so."""
+
+    def generate(context, builder, signature, args):
+        return builder.and_(*args)
+
+    return MASK(MASK, MASK), generate
+
+
+@intrinsic
+def first_lanes(typing, number):
+    """A mask of so many lanes, none for less than one."""
+
+    def generate(context, builder, signature, args):
+        kind = ir.VectorType(ir.IntType(64), LANES)
+        lanes = ir.Constant(kind, list(range(LANES)))
+        return builder.icmp_signed("<", lanes, _splat(builder, args[0], kind))
+
+    return MASK(types.int64), generate
+
+
+@intrinsic
+def bits_of(typing, mask):
+    """A bit for each lane."""
+
+    def generate(context, builder, signature, args):
+        return builder.zext(builder.bitcast(args[0], ir.IntType(LANES)), ir.IntType(64))
+
+    return types.int64(MASK), generate
+
+
+@intrinsic
+def store_packed(typing, mask, numbers, array, index):
+    """Writes those numbers that the mask names one after the other, from `index` on. 16 numbers are written over. See HAS_COMPRESS."""
+
+    def generate(context, builder, signature, args):
+        kind = args[1].type
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(kind, [kind, kind, args[0].type]),
+            f"llvm.x86.avx512.mask.compress.v16{'f' if kind.element == ir.FloatType() else 'i'}32",
+        )
+        packed = builder.call(function, [args[1], ir.Constant(kind, ir.Undefined), args[0]])
+        pointer = _pointer(context, builder, signature.args[2], *args[2:])
+        builder.store(packed, builder.bitcast(pointer, kind.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(MASK, numbers, array, types.intp), generate
+
+
+@intrinsic
+def counted_from(typing, first):
+    """`first` and the fifteen integers after it."""
+
+    def generate(context, builder, signature, args):
+        kind = context.get_value_type(INTEGERS)
+        start = _splat(builder, builder.trunc(args[0], kind.element), kind)
+        return builder.add(start, ir.Constant(kind, list(range(LANES))))
+
+    return INTEGERS(types.int64), generate
+
+
+def _fold(combine):
+    @intrinsic
+    def fold(typing, several):
+        def generate(context, builder, signature, args):
+            parts, width = list(cgutils.unpack_tuple(builder, args[0])), LANES
+            while width > 1:
+                width //= 2
+                parts += [ir.Constant(parts[0].type, ir.Undefined)] * (len(parts) % 2)
+                pairs = zip(parts[::2], parts[1::2], strict=True)
+                parts = [combine(builder, *_halves(builder, one, other, width)) for one, other in pairs]
+            return parts[0]
+
+        return NUMBERS(several), generate
+
+    return fold
+
+
+totals = _fold(lambda builder, one, other: builder.fadd(one, other, flags=FLAGS))
+"""The total of each of up to sixteen vectors, one in each lane."""
+least = _fold(lambda builder, one, other: _chosen(builder, "<", one, other))
+"""As `totals`, the least of each."""
+
+
+def _halves(builder, one, other, width):
+    """Of each group of twice so many lanes the one half and the other: those of one vector, then those of the other."""
+    lanes = ir.VectorType(ir.IntType(32), LANES)
+    lower = [lane for lane in range(LANES) if lane % (2 * width) < width]
+    for places in (lower, [lane + width for lane in lower]):
+        chosen = ir.Constant(lanes, places + [place + LANES for place in places])
+        yield builder.shuffle_vector(one, other, chosen)
+
+
+def _transposed(builder, vectors):
+    """Sixteen vectors, as the columns of what they are the rows of."""
+    lanes, width = ir.VectorType(ir.IntType(32), LANES), 1
+    while width < LANES:
+        keeps = [lane if not lane & width else lane - width + LANES for lane in range(LANES)]
+        gives = [lane + width if not lane & width else lane + LANES for lane in range(LANES)]
+        for one in range(LANES):
+            if not one & width:
+                pair = vectors[one], vectors[one | width]
+                vectors[one], vectors[one | width] = (
+                    builder.shuffle_vector(*pair, ir.Constant(lanes, places)) for places in (keeps, gives)
+                )
+        width *= 2
+    return vectors
+
+
+@intrinsic
+def transpose(typing, source, rows, target, columns, high, wide):
+    """Turns a table of `high` rows of `wide` numbers, no more than 16 either way, into one of `wide` rows of `high`.
+
+    `rows` int64 (16,): where each row starts in `source`; `columns` int64 (16,): where each of the new rows goes in `target`. Nothing
+    else there is touched.
+    """
+
+    def generate(context, builder, signature, args):
+        kind, mask, lanes = (
+            context.get_value_type(NUMBERS), context.get_value_type(MASK), ir.VectorType(ir.IntType(64), LANES),
+        )  # fmt: skip
+        pointer, byte, align = kind.as_pointer(), ir.IntType(32), ir.Constant(ir.IntType(32), 4)
+        counting = ir.Constant(lanes, list(range(LANES)))
+        in_high, in_wide = (builder.icmp_signed("<", counting, _splat(builder, count, lanes)) for count in args[4:])
+
+        def place(array, places, number):
+            index = ir.Constant(ir.IntType(64), number)
+            at = builder.load(_pointer(context, builder, signature.args[places], args[places], index))
+            return builder.bitcast(_pointer(context, builder, signature.args[array], args[array], at), pointer)
+
+        def those(within, number, count):
+            there = builder.icmp_signed("<", ir.Constant(ir.IntType(64), number), count)
+            return builder.select(there, within, ir.Constant(mask, None))
+
+        read, write = (
+            cgutils.get_or_insert_function(builder.module, ir.FunctionType(*function), f"llvm.masked.{name}.v16f32.p0")
+            for name, function in (
+                ("load", (kind, [pointer, byte, mask, kind])),
+                ("store", (ir.VoidType(), [kind, pointer, byte, mask])),
+            )
+        )
+        nothing = ir.Constant(kind, None)
+        vectors = [
+            builder.call(read, [place(0, 1, row), align, those(in_wide, row, args[4]), nothing]) for row in range(LANES)
+        ]
+        for column, numbers in enumerate(_transposed(builder, vectors)):
+            builder.call(write, [numbers, place(2, 3, column), align, those(in_high, column, args[5])])
+        return context.get_dummy_value()
+
+    return types.void(source, rows, target, columns, types.int64, types.int64), generate
+
+
+@intrinsic
+def lane_of(typing, numbers, lane):
+    """One of the numbers."""
+
+    def generate(context, builder, signature, args):
+        return builder.extract_element(args[0], args[1])
+
+    return types.float32(NUMBERS, types.int32), generate
+
+
 @intrinsic
 def atomic_add(typing, array, index, value):
     """Adds to an integer that other threads add to as well; what it was before."""
@@ -97,65 +449,6 @@ def atomic_add(typing, array, index, value):
         return builder.atomic_rmw("add", _pointer(context, builder, signature.args[0], *args[:2]), args[2], "seq_cst")
 
     return array.dtype(array, types.intp, array.dtype), generate
-
-
-@intrinsic
-def bits_within(typing, array, index, most):
-    """The 16 numbers from `index` on, a bit for each that is no larger than `most`."""
-
-    def generate(context, builder, signature, args):
-        kind = ir.VectorType(ir.FloatType(), LANES)
-        pointer = builder.bitcast(_pointer(context, builder, signature.args[0], *args[:2]), kind.as_pointer())
-        numbers = builder.load(pointer)
-        numbers.align = 4
-        within = builder.fcmp_ordered("<=", numbers, _splat(builder, args[2], kind))
-        return builder.zext(builder.bitcast(within, ir.IntType(LANES)), ir.IntType(64))
-
-    return types.int64(array, types.intp, types.float32), generate
-
-
-@intrinsic
-def compress_within(typing, array, index, most, target, places, at):
-    """Writes those of 16 numbers that are no larger than `most` one after the other, to `target` from `at` on, and where they stood to
-    `places` int32; where the next goes. For processors with AVX-512 alone. Behind it 16 numbers are written over."""
-
-    def generate(context, builder, signature, args):
-        lane, kind = ir.IntType(32), ir.VectorType(ir.FloatType(), LANES)
-        bits, whole = ir.VectorType(ir.IntType(1), LANES), ir.VectorType(ir.IntType(32), LANES)
-        source = builder.bitcast(_pointer(context, builder, signature.args[0], *args[:2]), kind.as_pointer())
-        numbers = builder.load(source)
-        numbers.align = 4
-        within = builder.fcmp_ordered("<=", numbers, _splat(builder, args[2], kind))
-        first = _splat(builder, builder.trunc(args[1], lane), whole)
-        stood = builder.add(first, ir.Constant(whole, list(range(LANES))))
-        for array, kind_of, values, name in ((3, kind, numbers, "v16f32"), (4, whole, stood, "v16i32")):
-            function = cgutils.get_or_insert_function(
-                builder.module,
-                ir.FunctionType(kind_of, [kind_of, kind_of, bits]),
-                f"llvm.x86.avx512.mask.compress.{name}",
-            )
-            packed = builder.call(function, [values, ir.Constant(kind_of, ir.Undefined), within])
-            pointer = _pointer(context, builder, signature.args[array], args[array], args[5])
-            builder.store(packed, builder.bitcast(pointer, kind_of.as_pointer()), align=4)
-        found = builder.ctpop(builder.bitcast(within, ir.IntType(LANES)))
-        return builder.add(args[5], builder.zext(found, ir.IntType(64)))
-
-    return types.int64(array, types.intp, types.float32, target, places, types.intp), generate
-
-
-@intrinsic
-def copy_lanes(typing, target, at, source, start):
-    """Copies 16 numbers from `start` on in one array to `at` in another."""
-
-    def generate(context, builder, signature, args):
-        kind = ir.VectorType(ir.FloatType(), LANES).as_pointer()
-        origin = builder.bitcast(_pointer(context, builder, signature.args[2], *args[2:]), kind)
-        numbers = builder.load(origin)
-        numbers.align = 4
-        builder.store(numbers, builder.bitcast(_pointer(context, builder, signature.args[0], *args[:2]), kind), align=4)
-        return context.get_dummy_value()
-
-    return types.void(target, types.intp, source, types.intp), generate
 
 
 @intrinsic

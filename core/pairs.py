@@ -19,12 +19,31 @@ from .lanes import (
     TINY,
     TWO,
     ZERO,
+    F,
+    added,
+    added_where,
+    at_most,
     bit_count,
-    bits_within,
+    bits_of,
+    both,
     compiled,
-    compress_within,
+    counted_from,
+    first_lanes,
+    first_of,
+    inverse,
     inverse_length,
+    lane_of,
+    least,
+    less,
+    load,
     lowest_bit,
+    others,
+    smaller,
+    splat,
+    store_packed,
+    times,
+    totals,
+    where,
 )  # fmt: skip
 from .motion import CHUNK, CUT, SUMS, VELOCITY
 
@@ -49,32 +68,40 @@ MOST = 64
 """Candidates that are ranked by counting; more are sorted in."""
 
 
+PLAIN_SUMS = 9
+"""Components of the three rules' vectors: all that the plain loop adds up."""
+
+
 @compiled()
-def gather_plain(window, x, y, z, near, middle, wide, constant, inverse_square):
-    """The nine components, without the weights' sums: for what goes on with directions alone. Radii are squares.
+def gather_plain(window, mine, x, y, z, near, middle, wide, constant, inverse_square):
+    """The nine components, one in each lane, without the weights' sums: for what goes on with directions alone. Radii are squares.
 
     One pass without branches; its bits depend on the window alone. Separation is the offset times constant + inverse_square / d².
     """
-    ax = ay = az = bx = by = bz = cx = cy = cz = ZERO
     xs, ys, zs, us, vs, ws = window
-    for at in range(len(xs)):
-        dx, dy, dz = xs[at] - x, ys[at] - y, zs[at] - z
-        u, v, w = us[at], vs[at], ws[at]
-        square = dx * dx + dy * dy + dz * dz
-        separate = ONE if square <= near else ZERO
-        align = ONE if square <= middle else ZERO
-        cohere = ONE if square <= wide else ZERO
-        scale = separate * (constant + inverse_square / max(square, TINY))
-        ax -= scale * dx
-        ay -= scale * dy
-        az -= scale * dz
-        bx += align * u
-        by += align * v
-        bz += align * w
-        cx += cohere * dx
-        cy += cohere * dy
-        cz += cohere * dz
-    return ax, ay, az, bx, by, bz, cx, cy, cz
+    ax = ay = az = cx = cy = cz = splat(ZERO)
+    itself = -ONE if middle >= ZERO else ZERO  # is about to be counted
+    bx, by, bz = first_of(itself * us[mine]), first_of(itself * vs[mine]), first_of(itself * ws[mine])
+    x, y, z = splat(x), splat(y), splat(z)
+    near, middle, wide, constant, inverse_square = (
+        splat(near), splat(middle), splat(wide), splat(constant), splat(inverse_square),
+    )  # fmt: skip
+    guard, nothing = splat(TINY), splat(ZERO)
+    for at in range(0, len(xs), LANES):
+        dx, dy, dz = less(load(xs, at), x), less(load(ys, at), y), less(load(zs, at), z)
+        square = added(added(times(dx, dx), times(dy, dy)), times(dz, dz))
+        scale = where(
+            at_most(square, near), added(constant, times(inverse_square, inverse(added(square, guard)))), nothing
+        )
+        align, cohere = at_most(square, middle), at_most(square, wide)
+        ax, ay, az = less(ax, times(scale, dx)), less(ay, times(scale, dy)), less(az, times(scale, dz))
+        bx, by, bz = (
+            added_where(align, bx, load(us, at)),
+            added_where(align, by, load(vs, at)),
+            added_where(align, bz, load(ws, at)),
+        )
+        cx, cy, cz = added_where(cohere, cx, dx), added_where(cohere, cy, dy), added_where(cohere, cz, dz)
+    return totals((ax, ay, az, bx, by, bz, cx, cy, cz))
 
 
 @compiled(forceinline=True)
@@ -147,18 +174,18 @@ def gather_all(window, x, y, z, heading, all_round, look):
 
 
 @compiled()
-def nearest_intruder(window, names, x, y, z, heading, all_round, look):
-    """Separation's vector and weight from the nearest alone that counts, ties by index. `names` int32 (W,): the boids' indices."""
+def nearest_intruder(window, names, order, x, y, z, heading, all_round, look):
+    """Separation's vector and weight from the nearest alone that counts, ties by index. `names` int32 (W,): their places in `order`."""
     xs, ys, zs, _, _, _ = window
     best, name, ax, ay, az, an = FAR * FAR, np.int32(0), ZERO, ZERO, ZERO, ZERO
     for at in range(len(xs)):
         dx, dy, dz = xs[at] - x, ys[at] - y, zs[at] - z
         square = dx * dx + dy * dy + dz * dz
-        if square < best or (square == best and names[at] < name):
+        if square < best or (square == best and order[names[at]] < name):
             inverse, cosine = seen_from(square, dx, dy, dz, heading, all_round)
             counts = weight(square, square * inverse, cosine, rule_of(look, NEAR), look.slope)
             if counts > ZERO:
-                best, name, an = square, names[at], counts
+                best, name, an = square, order[names[at]], counts
                 ax, ay, az = -counts * inverse * dx, -counts * inverse * dy, -counts * inverse * dz
     return ax, ay, az, an
 
@@ -186,55 +213,87 @@ def hide(window, x, y, z, heading, all_round, edge, squares):
 
 
 @compiled()
-def pick_bit_by_bit(size, limit, squares, keys, found):
-    """Those within `limit`, their squares into `keys` and their places in the window into `found`; how many."""
+def pick_bit_by_bit(size, limit, mine, squares, keys, found):
+    """Those within `limit`, but for the boid itself at `mine`: squares into `keys`, places in the window into `found`; how many."""
     number = 0
     for block in range(0, size, LANES):
-        bits = bits_within(squares, block, limit)
+        bits = bits_of(at_most(load(squares, block), splat(limit)))
         while bits:
             at = block + lowest_bit(bits)
-            keys[number] = squares[at]
-            found[number] = at
-            number += 1
+            keys[number], found[number] = squares[at], at
+            number += at != mine
             bits &= bits - 1
     return number
 
 
 @compiled()
-def pick_compressed(size, limit, squares, keys, found):
+def pick_packed(size, limit, mine, squares, keys, found):
     """As `pick_bit_by_bit`, without branches."""
-    number = 0
+    number, most = 0, splat(limit)
     for block in range(0, size, LANES):
-        number = compress_within(squares, block, limit, keys, found, number)
+        numbers, places = load(squares, block), counted_from(block)
+        within = both(at_most(numbers, most), others(places, mine))
+        store_packed(within, numbers, keys, number)
+        store_packed(within, places, found, number)
+        number += bit_count(bits_of(within))
     return number
 
 
-pick = pick_compressed if HAS_COMPRESS else pick_bit_by_bit
+pick = pick_packed if HAS_COMPRESS else pick_bit_by_bit
 
 
 @compiled()
-def rank(number, most, names, keys, found, chosen, chosen_keys):
-    """The `most` nearest of those found, by distance, ties by index, into `chosen` and `chosen_keys` (MOST and more,).
+def choose(number, neighbours, keys, found, chosen):
+    """The nearest of those found into `chosen`, in the order in which they were found, by counting for each how many are no further.
 
-    By counting for each how many are no further, which has no branches; where two are equally far, or very many were found, by insertion.
+    Returns whether that was possible: not if two at the edge are equally far, or very many were found; and the square of the distance
+    of the next one, FAR * FAR if there is none.
     """
-    if number <= MOST:
-        for index in range(number, number + LANES):
-            keys[index] = FAR * FAR
-        used = np.int64(0)
+    if number > MOST:
+        return False, FAR * FAR
+    for index in range(number, number + LANES):
+        keys[index] = FAR * FAR
+    taken, cut, enough, one = 0, splat(FAR * FAR), splat(F(neighbours)), splat(ONE)
+    for block in range(0, number, LANES):
+        numbers, no_further = load(keys, block), splat(ZERO)
         for index in range(number):
-            place = np.int64(-1)
-            for block in range(0, number, LANES):
-                place += bit_count(bits_within(keys, block, keys[index]))
-            chosen[place], chosen_keys[place] = found[index], keys[index]
-            used |= np.int64(1) << place
-        if bit_count(used) == number:
-            return
+            no_further = added_where(at_most(splat(keys[index]), numbers), no_further, one)
+        near = both(at_most(no_further, enough), first_lanes(number - block))
+        taken = pack_places(near, found, block, chosen, taken)
+        cut = smaller(cut, where(near, splat(FAR * FAR), numbers))
+    return taken == min(number, neighbours), lane_of(least((cut,)), np.int32(0))
+
+
+@compiled()
+def pack_bit_by_bit(near, found, block, chosen, taken):
+    """Those of 16 places that the mask names, to `chosen` from `taken` on; how many there are then."""
+    bits = bits_of(near)
+    while bits:
+        chosen[taken] = found[block + lowest_bit(bits)]
+        taken += 1
+        bits &= bits - 1
+    return taken
+
+
+@compiled()
+def pack_lanes(near, found, block, chosen, taken):
+    """As `pack_bit_by_bit`, without branches."""
+    store_packed(near, load(found, block), chosen, taken)
+    return taken + bit_count(bits_of(near))
+
+
+pack_places = pack_lanes if HAS_COMPRESS else pack_bit_by_bit
+
+
+@compiled()
+def rank(number, most, names, order, keys, found, chosen, chosen_keys):
+    """The `most` nearest of those found, by distance, ties by index, into `chosen` and `chosen_keys` (MOST and more,)."""
     for index in range(number):
         key, at = keys[index], found[index]
         into = min(index, most)
         while into > 0 and (
-            key < chosen_keys[into - 1] or (key == chosen_keys[into - 1] and names[at] < names[chosen[into - 1]])
+            key < chosen_keys[into - 1]
+            or (key == chosen_keys[into - 1] and order[names[at]] < order[names[chosen[into - 1]]])
         ):
             chosen_keys[into], chosen[into] = chosen_keys[into - 1], chosen[into - 1]
             into -= 1

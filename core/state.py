@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .noise import Purpose, stream
 from .settings import Settings
+
+RECORD = 11
+"""Numbers of one boid: position, velocity, rotation and flap."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,22 @@ class State:
     def __len__(self) -> int:
         return len(self.position)
 
+    records: ClassVar[np.ndarray | None] = None
+    """float32 (N, RECORD), of which the four are views where a compiled step has made them, else None."""
+
+    @classmethod
+    def of(cls, records: np.ndarray, step: int) -> State:
+        """The four as views of `records` float32 (N, RECORD), where they lie boid by boid."""
+        made = cls(records[:, :3], records[:, 3:6], records[:, 6:10], records[:, 10], step)
+        object.__setattr__(made, "records", records)  # not a field: who replaces one of the four is rid of it
+        return made
+
     def stored(self) -> State:
-        """As the clip stores it, in float32."""
-        position, velocity, rotation, flap = (
-            np.ascontiguousarray(array, np.float32)
-            for array in (self.position, self.velocity, self.rotation, self.flap)
-        )
-        return State(position, velocity, rotation, flap, self.step)
+        """In float32, as the clip stores it, and boid by boid: what belongs together is then fetched together."""
+        if self.records is not None:
+            return self
+        parts = (self.position, self.velocity, self.rotation, self.flap[:, None])
+        return State.of(np.concatenate(parts, axis=1, dtype=np.float32, casting="same_kind"), self.step)
 
 
 @dataclass(frozen=True)

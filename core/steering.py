@@ -18,11 +18,12 @@ import numba
 import numpy as np
 
 from . import avoidance, goals, hash_grid, kernel, motion, orientation, pairs, reference, swerve
+from .counters import COUNTERS, CROWD, CROWDED, RESOLVED
 from .effectors import Effectors, attractor, spheres
 from .hash_grid import PADDING, Grid
 from .lanes import HUGE, LANES, F
 from .settings import FALLOFF_POWER, RULES, Settings
-from .state import State, Traits, spawn
+from .state import RECORD, State, Traits, spawn
 
 VERSION = numba.__version__
 
@@ -53,7 +54,7 @@ SMALLEST = 1e-9
 SAMPLE = 64
 """Boids from whose places the density is taken."""
 
-CROWD = 1.2
+SHARE = 1.2
 """Boids for each cell, of those who are looked for."""
 
 THICK, FINER = 4, 4
@@ -105,19 +106,17 @@ class Stepper(reference.Stepper):
             varied(own, "speed", known.speed_variation), varied(own, "weight", known.weight_variation),
             varied(own, "release", known.release_duration),
         )  # fmt: skip
-        self._covered, self._lasting = covers_settings(self.settings), lasting(self.settings)
+        self._covered = covers_settings(self.settings)
+        self._lasting: dict[float, tuple[np.ndarray, np.ndarray]] = {}
 
     def step(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None = None) -> State:
         """As `reference.Stepper.step`, in float32."""
         if not (len(state) and self._covered and covers_effectors(effectors)):
             return super().step(state, effectors, dt, wish)
         state = state.stored()
-        position, velocity, rotation, flap = (np.empty_like(part) for part in parts_of(state))
-        flown = State(position, velocity, rotation, flap, state.step + 1)
+        flown = State.of(np.empty((len(state), RECORD), np.float32), state.step + 1)
         touched = np.zeros(len(state) if effectors.spheres.radius.shape[1] else 0, np.uint8)
-        self._run(
-            state, Flight(self.settings, self._lasting, effectors, state.step, dt), wish, (*parts_of(flown), touched)
-        )
+        self._run(state, self._flight(effectors, state.step, dt), wish, flown, touched)
         self._keep_out(np.flatnonzero(touched), state, flown, effectors, dt)
         return flown
 
@@ -128,9 +127,10 @@ class Stepper(reference.Stepper):
             state = state.stored()
             self._run(
                 state,
-                Flight(self.settings, self._lasting, Effectors().at(0), 0, 1.0),
+                self._flight(Effectors().at(0), 0, 1.0),
                 None,
-                (*parts_of(state), NOBODY),
+                state,
+                NOBODY,
                 sums,
             )
         found = reference.Sums(len(state))
@@ -139,16 +139,20 @@ class Stepper(reference.Stepper):
             found.weight[name] = sums[:, 4 * index + 3].astype(float)
         return found
 
-    def _run(self, state: State, flight: Flight, wish, out: tuple, sums: np.ndarray | None = None) -> None:
-        """One flight of all compiled phases, into `out`: the parts of a state, and who has touched something; or into `sums`."""
+    def _flight(self, effectors: Effectors, step: int, dt: float) -> Flight:
+        if dt not in self._lasting:
+            self._lasting[dt] = lasting(self.settings, dt), dodging(self.settings, dt)
+        return Flight(self.settings, *self._lasting[dt], effectors, step, dt)
+
+    def _run(
+        self, state: State, flight: Flight, wish, flown: State, touched: np.ndarray, sums: np.ndarray | None = None
+    ) -> None:
+        """One flight of all compiled phases, into `flown`, and `touched` uint8 (N,) for who has touched something; or into `sums`."""
         count, settings = len(state), self.settings
         if len(self._grid.order) != count:
             self._grid = Grid(count, self._threads)
-        aligned = state.velocity
-        if settings.alignment_of == "HEADING":
-            aligned = np.ascontiguousarray(reference.unit(state.velocity), np.float32)
         wishes = NO_WISH if wish is None else np.ascontiguousarray(wish, np.float32)
-        boids = (*parts_of(state), *self._varied, wishes)
+        boids, traits, out = state.records.reshape(-1), (*self._varied, wishes), flown.records.reshape(-1)
         nearest = settings.neighbours or None
         plain = self._plain if sums is None else None
         general = None if plain or nearest else 1
@@ -157,20 +161,21 @@ class Stepper(reference.Stepper):
         todo = np.ones(count, np.uint8)
         first, left, finer = first_size(state.position, settings, reach), count, FINER
         size = first
-        meant = CROWD * ((nearest or 0) + 1)
+        meant = SHARE * ((nearest or 0) + 1)
         crowded = EVERYBODY if not nearest or is_periodic(settings) else round(THICK * 27 * meant)
         while left:
-            counters = np.zeros(kernel.COUNTERS, np.int64)
+            counters = np.zeros(COUNTERS, np.int64)
             frame, grid = frame_of(state.position, size, settings), self._grid.arrays()
-            building = (counters, state.position, aligned, frame)
-            flying = (todo, grid, frame, boids, out, self._look, plain, general, nearest, int(size >= reach), crowded,
+            building = (counters, boids, settings.alignment_of == "HEADING", frame)
+            flying = (todo, grid, frame, boids, traits, out, touched, self._look, plain, general, nearest, int(size >= reach), crowded,
                       flight.motion, flight.dodging, flight.spheres, flight.attractors, sums)  # fmt: skip
             self._on_all(counters, building, flying)
-            left -= int(counters[kernel.RESOLVED])
-            if counters[kernel.CROWDED] and finer:
+            left -= int(counters[RESOLVED])
+            if counters[CROWDED] and finer:
                 # those who stand thickest next, in cells that suit them; then who is left, in larger ones again
-                together = counters[kernel.CROWD] / counters[kernel.CROWDED]
-                size, finer = size * min(0.5, (meant / (FILLED * together)) ** (1 / 3)), finer - 1
+                together = counters[CROWD] / counters[CROWDED]
+                size *= min(0.5, (meant / together) ** (1 / 3))
+                size, finer = min(size, first_size(state.position[todo > 0], settings, reach)), finer - 1
             else:
                 size, crowded = first if size < first else min(3 * size, reach), EVERYBODY
 
@@ -206,12 +211,13 @@ class Worker:
     def __init__(self, neighbours: int) -> None:
         self.pending = np.full(1, -1, np.int64)
         """The chunk that it was about to fly, when the window proved too small."""
-        self.counts = np.zeros(hash_grid.BRICK, np.int64)
+        self.sorting = np.zeros(hash_grid.BRICK, np.int64), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
         self._kept = (
             np.zeros(pairs.MOST + LANES, np.int32), np.zeros(pairs.MOST + LANES, np.float32),
             np.zeros(neighbours * pairs.SLOT, np.float32), np.zeros(motion.CHUNK, np.int32),
             np.zeros(motion.ROWS * motion.CHUNK, np.float32), np.zeros(128, np.int64), np.zeros(27, np.int64),
-            np.zeros(motion.CHUNK, np.int64),
+            np.zeros(motion.CHUNK, np.int64), np.zeros((motion.CHUNK, 6), np.int64), np.zeros(motion.CHUNK, np.int32),
+            np.zeros(LANES * motion.CHUNK, np.float32), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64),
         )  # fmt: skip
         self.grow(ROOM)
 
@@ -219,7 +225,7 @@ class Worker:
         """Builds the grid and flies, together with the other threads."""
         phase = 0
         while phase < kernel.PHASES:
-            phase = kernel.build(phase, *building, self.counts, flying[1])
+            phase = kernel.build(phase, *building, self.sorting, flying[1])
             if phase < kernel.PHASES:
                 time.sleep(0)  # another thread is not done, and may wait for this one's core
         while needed := kernel.fly(counters, self.pending, flying[0], self.scratch, *flying[1:]):
@@ -228,7 +234,7 @@ class Worker:
     def grow(self, room: int) -> None:
         """A window for twice as many."""
         room = 2 * room + PADDING
-        window, names = np.empty(6 * room, np.float32), np.empty(room, np.int32)
+        window, names = np.empty(12 * room, np.float32), np.empty(2 * room, np.int32)
         squares, keys, found = np.empty(room, np.float32), np.empty(room, np.float32), np.empty(room, np.int32)
         self.scratch = (window, names, squares, keys, found, *self._kept)
 
@@ -258,7 +264,7 @@ def first_size(position: np.ndarray, settings: Settings, reach: float) -> float:
     some = np.sort(position[:: max(1, len(position) // SAMPLE)], axis=0)
     edge = len(some) // 10
     ranges = np.sort(some[-1 - edge] - some[edge])[::-1] / 0.8
-    size, share = reach, CROWD * (settings.neighbours + 1) / len(position)
+    size, share = reach, SHARE * (settings.neighbours + 1) / len(position)
     for axes in (1, 2, 3):
         if ranges[axes - 1] > 0:
             smaller = float(np.prod(ranges[:axes], dtype=float) * share) ** (1 / axes)
@@ -344,8 +350,8 @@ def view_edge(field_of_view: float) -> float:
     return -2.0 if field_of_view >= 2 * np.pi else float(np.cos(field_of_view / 2))
 
 
-def lasting(settings: Settings) -> np.ndarray:
-    """`motion.MOTION` of the settings, (1,), but for what changes with the step."""
+def lasting(settings: Settings, dt: float) -> np.ndarray:
+    """`motion.MOTION` of the settings, (1,), but for what changes from step to step."""
     made = np.zeros(1, motion.MOTION)
     rules = [getattr(settings, name) for name in RULES]
     unit = reference.speed_unit(settings)
@@ -354,8 +360,10 @@ def lasting(settings: Settings) -> np.ndarray:
         "max_acceleration": settings.max_acceleration, "cruise_speed": settings.cruise_speed, "min_speed": settings.min_speed,
         "max_speed": settings.max_speed, "response": 1 / settings.response_time, "drag": settings.drag,
         "attraction": settings.attraction, "wander": settings.wander * goals.full_push(settings),
-        "level": settings.level_flight / unit, "speed_control": settings.speed_control / unit, "roll": settings.roll_rate,
-        "turn": orientation.turn_limit(settings) if settings.smoothing > 0 else np.inf,
+        "level": settings.level_flight / unit, "speed_control": settings.speed_control / unit, "roll": settings.roll_rate * dt,
+        "dt": dt, "kept": np.exp(-dt / settings.smoothing) if settings.smoothing > 0 else 0,
+        "roll_share": 1 - np.exp(-dt / orientation.ROLL_TIME),
+        "turn": dt * (orientation.turn_limit(settings) if settings.smoothing > 0 else np.inf),
         "bank": settings.banking / settings.gravity, "beat_rate": settings.beat_rate,
         "effort": 1 / settings.max_acceleration if settings.max_acceleration > 0 else 0,
         "average": 1 / total if settings.blending == "AVERAGE" and total > SMALLEST else 1,
@@ -383,63 +391,62 @@ def sure(settings: Settings) -> list[float]:
     return [separation, all_count, cohesion if wide > SMALLEST else all_count]
 
 
-class Flight:
-    """The numbers of one step: records as the compiled functions take them."""
+def dodging(settings: Settings, dt: float) -> np.ndarray:
+    """`swerve.SWERVE` of the settings, (1,)."""
+    made = np.zeros(1, swerve.SWERVE)
+    steers = settings.avoidance == "STEER_AROUND" and settings.look_ahead > 0
+    values = {
+        "ahead": max(settings.look_ahead if steers else 0.0, dt * (settings.substeps + 1)), "look_ahead": settings.look_ahead,
+        "dt": dt, "frame": dt * settings.substeps, "room": settings.clearance + settings.body_length,
+        "clearance": settings.clearance, "most": settings.max_acceleration, "rounding": 16 * avoidance.ROUNDING,
+        "slides": settings.avoidance != "REFLECT" and not settings.plane, "steers": steers, "brakes": settings.avoidance != "REFLECT",
+    }  # fmt: skip
+    for name, value in values.items():
+        made[name] = value
+    return made
 
-    def __init__(self, settings: Settings, lasting: np.ndarray, effectors: Effectors, step: int, dt: float) -> None:
+
+class Flight:
+    """The numbers of one step: records as the compiled functions take them. What lasts from step to step comes with them, all (1,)."""
+
+    def __init__(
+        self, settings: Settings, lasting: np.ndarray, dodging: np.ndarray, effectors: Effectors, step: int, dt: float
+    ) -> None:
         made = lasting.copy()
         time = step * dt * settings.wander_rate
         share = time - np.floor(time)
-        made["dt"], made["time"], made["up"] = dt, step * dt, effectors.up
+        made["time"], made["up"] = step * dt, effectors.up
         made["wander_blend"], made["knot"] = share * share * (3 - 2 * share), int(np.floor(time))
-        made["kept"] = np.exp(-dt / settings.smoothing) if settings.smoothing > 0 else 0
-        made["roll_share"] = 1 - np.exp(-dt / orientation.ROLL_TIME)
-        made["turn"], made["roll"] = lasting["turn"] * dt, lasting["roll"] * dt
-        self.motion = made[0]
+        self.motion, self.dodging = made[0], dodging[0]
         self.attractors = self._attractors(settings, effectors)
-        self.spheres, self.dodging = self._spheres(settings, effectors, dt)
+        self.spheres = self._spheres(avoidance.obstacles(effectors, settings, dt), float(dodging[0]["ahead"]), dt)
 
     @staticmethod
     def _attractors(settings: Settings, effectors: Effectors) -> np.ndarray:
         group = effectors.attractors
         made = np.zeros(group.position.shape[1], motion.ATTRACTOR)
-        radius, arrival = group.radius[1], group.arrival[1]
-        made["place"], made["weight"] = group.position[1], group.weight[1]
-        made["radius"] = np.minimum(radius, HUGE)
-        smooth = settings.edge == "SMOOTH"
-        made["fade"] = [1 / one**2 if smooth and SMALLEST < one < np.inf else 0 for one in radius]
-        made["arrival"] = [1 / one if one > SMALLEST else HUGE for one in arrival]
+        if len(made):
+            radius, arrival = group.radius[1], group.arrival[1]
+            made["place"], made["weight"] = group.position[1], group.weight[1]
+            made["radius"] = np.minimum(radius, HUGE)
+            smooth = settings.edge == "SMOOTH"
+            made["fade"] = [1 / one**2 if smooth and SMALLEST < one < np.inf else 0 for one in radius]
+            made["arrival"] = [1 / one if one > SMALLEST else HUGE for one in arrival]
         return made
 
     @staticmethod
-    def _spheres(settings: Settings, effectors: Effectors, dt: float) -> tuple[np.ndarray, Any]:
-        found = [one for one in avoidance.obstacles(effectors, settings, dt) if isinstance(one, avoidance.Sphere)]
-        steers = settings.avoidance == "STEER_AROUND" and settings.look_ahead > 0
-        ahead = max(settings.look_ahead if steers else 0.0, dt * (settings.substeps + 1))
+    def _spheres(obstacles: list, ahead: float, dt: float) -> np.ndarray:
+        found = [one for one in obstacles if isinstance(one, avoidance.Sphere)]
         made = np.zeros(len(found), swerve.SPHERE)
-        for sphere, one in zip(made, found, strict=True):
-            (first, last), (begin, end) = one.centre, one.radius
-            moved = float(np.linalg.norm(last - first))
-            sphere["first"], sphere["last"], sphere["moves"] = first, last, (last - first) / dt
-            sphere["radius"], sphere["last_radius"], sphere["growth"], sphere["strength"] = (
-                begin,
-                end,
-                (end - begin) / dt,
-                one.strength,
-            )
-            sphere["reach"] = one.bounds()[1] + moved / dt * ahead
-        dodging = np.zeros(1, swerve.SWERVE)
-        dodging["ahead"], dodging["look_ahead"], dodging["dt"], dodging["frame"] = (
-            ahead,
-            settings.look_ahead,
-            dt,
-            dt * settings.substeps,
-        )
-        dodging["room"], dodging["clearance"] = settings.clearance + settings.body_length, settings.clearance
-        dodging["most"], dodging["rounding"] = settings.max_acceleration, 16 * avoidance.ROUNDING
-        dodging["slides"] = settings.avoidance != "REFLECT" and not settings.plane
-        dodging["steers"], dodging["brakes"] = steers, settings.avoidance != "REFLECT"
-        return made, dodging[0]
+        if found:
+            centre, radius = np.array([one.centre for one in found]), np.array([one.radius for one in found])
+            way = centre[:, 1] - centre[:, 0]
+            moved = np.sqrt(avoidance.dot(way, way))
+            made["first"], made["last"], made["moves"] = centre[:, 0], centre[:, 1], way / dt
+            made["radius"], made["last_radius"] = radius[:, 0], radius[:, 1]
+            made["growth"], made["strength"] = (radius[:, 1] - radius[:, 0]) / dt, [one.strength for one in found]
+            made["reach"] = radius.max(axis=1) + moved / 2 + moved / dt * ahead
+        return made
 
 
 def warm_up() -> None:

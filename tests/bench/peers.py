@@ -36,7 +36,7 @@ def in_reference(state: State) -> Step:
 def _stepper(
     kind: type, settings: Settings, state: State, threads: int, effectors: Effectors | None, dt: float
 ) -> Step:
-    settings = replace(settings, count=len(state))
+    settings, state = replace(settings, count=len(state)), state.stored()
     stepper, now = kind(settings, Traits(settings), threads), (effectors or Effectors()).at(0)
 
     def step():

@@ -1,0 +1,286 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the boids of a chunk gather from those around them: cell by cell, each with a window of its own.
+
+The next cell's window is filled before the boids of a cell look through theirs: so what was written has reached the cache by then, and
+nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import hash_grid, pairs, window
+from .counters import CROWD, CROWDED
+from .hash_grid import PADDING
+from .lanes import FAR, HUGE, LANES, ONE, ZERO, F, atomic_add, compiled, inverse_length, lowest_bit, store
+from .motion import CHUNK, CUT, SUMS
+from .pairs import SLOT
+from .state import RECORD
+
+WIDEST = 2048
+"""Boids in a window that is looked through for who has not enough of them next to its cell; else larger cells are for it."""
+
+ALMOST = F(1 - 1e-5)
+"""Of a distance: what rounding leaves of it for sure."""
+
+WIDER = F(1.4)
+"""Of the square of the distance at which the last boid's nearest ended: within it the next one's are looked for first."""
+
+PART = np.uintp(CHUNK)
+
+OWN, END, BRICK, ALONG, SIZE, SHIFT = range(6)
+"""What is known of a cell whose boids are looked for: where its boids begin and end in the grid's order, its brick and its place in that;
+how many are in its window, 0 for none to look through, and how much further up its own boids stand there than in the order."""
+
+
+@compiled()
+def gather_chunk(
+    chunk, counters, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete, crowded
+):
+    """The pair sums of a chunk of boids, into rows; or, of the nearest, who they are, into slots.
+
+    How many boids there are, and 0, or the size of the window that they need. Who has more than `crowded` boids in the window waits.
+    """
+    start, bricks, keys, packed = grid[2], grid[3], grid[7], grid[0]
+    near, names, runs, around, homes = scratch[0], scratch[1], scratch[10], scratch[11], scratch[13]
+    room = len(names) // 2
+    reach = look.reach if complete != 0 else min(look.reach, F(1.0 / frame[1, 0]))
+    lanes, limit, brick = np.int64(0), ZERO, np.int64(-1)
+    waiting, crowd = 0, 0
+    number = homes_of(chunk, todo, grid, homes)
+    for index in range(number + 1):
+        if index < number:
+            home, side = homes[index], index & 1
+            if frame[2, 0] > 0.0:
+                home[SIZE] = 1
+            else:
+                if home[BRICK] != brick:
+                    brick = home[BRICK]
+                    hash_grid.bricks_around(brick, around, start, bricks, keys)
+                count, size = hash_grid.runs_around(home[ALONG], around, runs, grid)
+                begin, end = looked_for(home, chunk)
+                home[SIZE] = 0
+                if size > crowded:
+                    waiting += end - begin
+                    crowd += (end - begin) * (home[END] - home[OWN])
+                elif size + PADDING > room:
+                    return 0, size + PADDING
+                else:
+                    home[SHIFT] = window.bring_home_first(home[OWN], count, runs) - home[OWN]
+                    home[SIZE] = window.fill(
+                        near[6 * room * side : 6 * room * (side + 1)], names[room * side : room * (side + 1)], count, runs, packed,
+                        look.named != ZERO, window.box_around(begin, end, packed), reach,
+                    )  # fmt: skip
+        if index > 0 and homes[index - 1, SIZE] > 0:
+            lanes, limit, needed = look_around(
+                homes[index - 1], (index - 1) & 1, lanes, limit, chunk, todo, scratch, grid, frame, boids_in, look, plain,
+                general, nearest, complete,
+            )  # fmt: skip
+            if needed:
+                return 0, needed
+    if waiting:  # told at the end alone: this may have to begin anew
+        atomic_add(counters, CROWDED, waiting)
+        atomic_add(counters, CROWD, crowd)
+    return lanes, 0
+
+
+@compiled(forceinline=True)
+def looked_for(home, chunk):
+    """Which boids of a cell belong to a chunk."""
+    return max(home[OWN], chunk * CHUNK), min(home[END], (chunk + 1) * CHUNK)
+
+
+@compiled()
+def homes_of(chunk, todo, grid, homes):
+    """The cells of a chunk in which somebody still looks, into `homes` int64 (CHUNK, 6); how many."""
+    start, bricks, order, cells, brick_start, brick_first, cell_end = (
+        grid[2], grid[3], grid[5], grid[8], grid[9], grid[10], grid[11],
+    )  # fmt: skip
+    slot, end = chunk * CHUNK, min((chunk + 1) * CHUNK, len(order))
+    bucket, number = bucket_at(slot, start), 0
+    while slot < end:
+        while start[bucket + 1] <= slot:
+            bucket += 1
+        brick, last = np.int64(start[bucket]), np.int64(start[bucket]) + bricks[bucket] - 1
+        while brick < last and brick_start[brick + 1] <= slot:
+            brick += 1
+        bits, at, own = np.int64(cells[brick]), np.int64(brick_first[brick]), np.int64(brick_start[brick])
+        while bits != 0 and slot < end:
+            own_end = np.int64(cell_end[at])
+            if own_end > slot and any_left(own, own_end, order, todo):
+                home = homes[number]
+                home[OWN], home[END], home[BRICK], home[ALONG] = own, own_end, brick, lowest_bit(bits)
+                number += 1
+            bits &= bits - 1
+            at += 1
+            slot = max(slot, min(own_end, end))
+            own = own_end
+    return number
+
+
+@compiled()
+def bucket_at(slot, start):
+    """The bucket of the boid at a place in the grid's order."""
+    low, high = 0, len(start) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if start[middle] <= slot:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@compiled()
+def any_left(begin, end, order, todo):
+    """Whether one of the boids of a cell still looks for its nearest."""
+    while begin < end and todo[order[begin]] == 0:
+        begin += 1
+    return begin < end
+
+
+@compiled()
+def look_around(
+    home, side, lanes, limit, chunk, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete
+):
+    """What the boids of one cell find in its window, from lane `lanes` on.
+
+    Returns how many lanes are taken then, the square within which to look first for the next one's nearest, and 0, or the size of the
+    window that is needed. Who does not find enough of them next to its cell looks once more, twice as far.
+    """
+    order, keys, packed = grid[5], grid[7], grid[0]
+    boids, runs, places, stood = scratch[8], scratch[10], scratch[12], scratch[14]
+    room, stride, count = len(scratch[1]) // 2, len(packed) // RECORD, np.int64(0)
+    near, names = scratch[0][6 * room * side : 6 * room * (side + 1)], scratch[1][room * side : room * (side + 1)]
+    periodic, far = frame[2, 0] > 0.0, F(1.0 / frame[1, 0])
+    size, shift = home[SIZE], home[SHIFT]
+    begin, end = looked_for(home, chunk)
+    left = end - begin
+    for index in range(left):
+        places[index] = begin + index
+    if periodic:
+        count, size = hash_grid.runs_in_period(keys[home[BRICK]], home[ALONG], frame, runs, grid)
+        shift = window.bring_home_first(home[OWN], count, runs) - home[OWN]
+        if size + PADDING > room:
+            return 0, limit, size + PADDING
+    for steps in range(1, 2 if complete != 0 else 3):
+        if left == 0:
+            break
+        within = min(look.reach, far * F(steps))
+        if steps == 2:
+            count, size = hash_grid.runs_further(keys[home[BRICK]], home[ALONG], runs, grid)
+            if size > WIDEST:
+                break
+            shift = window.bring_home_first(home[OWN], count, runs) - home[OWN]
+            box = window.box_around(begin, end, packed)
+            size = window.fill(near, names, count, runs, packed, look.named != ZERO, box, within)
+        whole = (size + LANES - 1) // LANES * LANES
+        view = (near[:whole], near[room : room + whole], near[2 * room : 2 * room + whole], near[3 * room : 3 * room + whole],
+                near[4 * room : 4 * room + whole], near[5 * room : 5 * room + whole])  # fmt: skip
+        looking, left = left, 0
+        for index in range(looking):
+            place = places[index]
+            boid, mine = order[place], place + shift
+            if todo[boid] == 0:
+                continue
+            x, y, z = packed[place], packed[stride + place], packed[2 * stride + place]
+            if periodic:
+                window.fill_whole(near, names, count, runs, packed, look.named != ZERO)
+                window.bring_near(near, size, x, y, z, frame)
+            resolved = True
+            if plain is not None:
+                sums = pairs.gather_plain(view, mine, x, y, z, plain[0], plain[1], plain[2], plain[3], plain[4])
+                store(scratch[15], LANES * lanes, sums)
+            if general is not None:
+                near[mine] = FAR  # the boid itself is out of its own sight
+                general_sums(scratch, lanes, view, names, order, x, y, z, boids_in, boid, look)
+                near[mine] = x
+            if nearest is not None:
+                inner = within * ALMOST if within < look.reach else HUGE
+                resolved, limit = nearest_slots(
+                    lanes, mine, view, scratch, names, order, x, y, z, boids_in, boid, look, nearest, limit, inner
+                )
+            if resolved:
+                boids[lanes], stood[lanes] = boid, place
+                lanes += 1
+            else:
+                places[left] = place
+                left += 1
+    return lanes, limit, 0
+
+
+@compiled()
+def nearest_slots(lane, mine, view, scratch, names, order, x, y, z, boids_in, boid, look, neighbours, limit, inner):
+    """Looks up the nearest of one boid and writes them into slots. `inner` is how far the window reaches.
+
+    Returns whether they are known, and the square within which to look first for those of the next boid.
+    """
+    squares, keys, found, chosen, chosen_keys, slots, rows = (
+        scratch[2], scratch[3], scratch[4], scratch[5], scratch[6], scratch[7], scratch[9],
+    )  # fmt: skip
+    size = len(view[0])
+    pairs.measure(view, x, y, z, squares)
+    if look.smooth == ZERO and look.widest >= -ONE:
+        u, v, w = (
+            boids_in[RECORD * np.int64(boid) + 3],
+            boids_in[RECORD * np.int64(boid) + 4],
+            boids_in[RECORD * np.int64(boid) + 5],
+        )
+        scale = inverse_length(u, v, w)
+        all_round = ONE if u * u + v * v + w * w <= ZERO else ZERO
+        pairs.hide(view, x, y, z, (u * scale, v * scale, w * scale), all_round, look.widest, squares)
+    most = neighbours + 1
+    bound = min(inner, look.reach)
+    bound = bound * bound
+    limit = min(limit, bound)
+    number = pairs.pick(size, limit, mine, squares, keys, found) if limit > ZERO else 0
+    if number < most and limit < bound:
+        number = pairs.pick(size, bound, mine, squares, keys, found)
+    if number < most and inner < look.reach:
+        return False, limit
+    known, cut = pairs.choose(number, neighbours, keys, found, chosen)
+    if not known or look.only != ZERO:
+        pairs.rank(number, most, names, order, keys, found, chosen, chosen_keys)
+        cut = chosen_keys[neighbours] if number >= most else FAR * FAR
+    copy_slots(min(number, neighbours), neighbours, np.uintp(lane), view, x, y, z, chosen, slots)
+    rows[CUT + lane] = cut if look.smooth != ZERO else FAR * FAR
+    return True, cut * WIDER if number >= most else bound
+
+
+@compiled()
+def copy_slots(number, neighbours, lane, view, x, y, z, chosen, slots):
+    """Offsets and aligned quantities of the `number` nearest of one boid; far away and at rest are those who are missing."""
+    xs, ys, zs, us, vs, ws = view
+    for place in range(number):
+        at, slot = np.uintp(chosen[place]), np.uintp(place * SLOT) + lane
+        slots[slot] = xs[at] - x
+        slots[slot + PART] = ys[at] - y
+        slots[slot + PART + PART] = zs[at] - z
+        slots[slot + PART + PART + PART] = us[at]
+        slots[slot + PART + PART + PART + PART] = vs[at]
+        slots[slot + PART + PART + PART + PART + PART] = ws[at]
+    for place in range(number, neighbours):
+        for part in range(6):
+            slots[place * SLOT + part * CHUNK + np.int64(lane)] = FAR if part < 3 else ZERO
+
+
+@compiled()
+def general_sums(scratch, lane, view, names, order, x, y, z, boids_in, boid, look):
+    """Into rows."""
+    rows = scratch[9]
+    u, v, w = (
+        boids_in[RECORD * np.int64(boid) + 3],
+        boids_in[RECORD * np.int64(boid) + 4],
+        boids_in[RECORD * np.int64(boid) + 5],
+    )
+    scale = inverse_length(u, v, w)
+    heading = (u * scale, v * scale, w * scale)
+    all_round = ONE if u * u + v * v + w * w <= ZERO else ZERO
+    sums = pairs.gather_all(view, x, y, z, heading, all_round, look)
+    for part in range(12):
+        rows[SUMS + part * CHUNK + lane] = sums[part]
+    if look.only != ZERO:
+        nearest = pairs.nearest_intruder(view, names, order, x, y, z, heading, all_round, look)
+        for part in range(4):
+            rows[SUMS + part * CHUNK + lane] = nearest[part]
