@@ -8,14 +8,16 @@ nobody waits for it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from . import hash_grid, pairs, window
 from .counters import CROWD, CROWDED
 from .hash_grid import PADDING
 from .lanes import FAR, HUGE, LANES, ONE, ZERO, F, atomic_add, compiled, inverse_length, lowest_bit, store
-from .motion import CHUNK, CUT, SUMS
-from .pairs import SLOT
+from .motion import CHUNK, CUT, ROWS, SUMS
+from .pairs import MOST, SLOT
 from .state import RECORD
 
 WIDEST = 2048
@@ -34,6 +36,59 @@ OWN, END, BRICK, ALONG, SIZE, SHIFT = range(6)
 how many are in its window, 0 for none to look through, and how much further up its own boids stand there than in the order."""
 
 
+class Scratch(NamedTuple):
+    """What one thread writes to on the way. W is the room in a window, K how many of the nearest count."""
+
+    near: np.ndarray
+    """float32 (2 * 6 * W,): two windows, one for every other cell: see `window`."""
+    names: np.ndarray
+    """int32 (2 * W,): where those in the windows stand in the grid's order."""
+    squares: np.ndarray
+    """float32 (W,): of their distances from one boid."""
+    keys: np.ndarray
+    found: np.ndarray
+    """float32 and int32 (W,): the squares and the places of those that may be among its nearest."""
+    chosen: np.ndarray
+    chosen_keys: np.ndarray
+    """int32 and float32 (MOST + LANES,): the same of its nearest."""
+    slots: np.ndarray
+    """float32 (K * SLOT,): those of all boids of the chunk: see `pairs.weigh_nearest`."""
+    sums: np.ndarray
+    """float32 (CHUNK * LANES,): what the plain pair loop adds up, boid by boid."""
+    rows: np.ndarray
+    """float32 (ROWS * CHUNK,): see `motion`."""
+    boids: np.ndarray
+    stood: np.ndarray
+    """int32 (CHUNK,): the boids of the chunk, and where they stand in the grid's order."""
+    homes: np.ndarray
+    """int64 (CHUNK, 6): its cells, see OWN."""
+    places: np.ndarray
+    """int64 (CHUNK,): boids of one cell that still look."""
+    runs: np.ndarray
+    around: np.ndarray
+    """int64 (128,) and (27,): begins and ends of the runs around one cell, and the bricks around one brick."""
+    counts: np.ndarray
+    """int64 (BRICK,): boids of each cell of a brick."""
+    starts: np.ndarray
+    ends: np.ndarray
+    """int64 (LANES,): the rows and columns of `lanes.transpose`."""
+
+
+def scratch_for(neighbours: int, room: int, kept: Scratch | None = None) -> Scratch:
+    """With windows for so many boids; the rest is `kept` where there is one."""
+    near, names = np.empty(12 * room, np.float32), np.empty(2 * room, np.int32)
+    squares, keys, found = np.empty(room, np.float32), np.empty(room, np.float32), np.empty(room, np.int32)
+    if kept:
+        return kept._replace(near=near, names=names, squares=squares, keys=keys, found=found)
+    return Scratch(
+        near, names, squares, keys, found, np.zeros(MOST + LANES, np.int32), np.zeros(MOST + LANES, np.float32),
+        np.zeros(neighbours * SLOT, np.float32), np.zeros(CHUNK * LANES, np.float32), np.zeros(ROWS * CHUNK, np.float32),
+        np.zeros(CHUNK, np.int32), np.zeros(CHUNK, np.int32), np.zeros((CHUNK, 6), np.int64), np.zeros(CHUNK, np.int64),
+        np.zeros(128, np.int64), np.zeros(27, np.int64), np.zeros(hash_grid.BRICK, np.int64), np.zeros(LANES, np.int64),
+        np.zeros(LANES, np.int64),
+    )  # fmt: skip
+
+
 @compiled()
 def gather_chunk(
     chunk, counters, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete, crowded
@@ -42,8 +97,8 @@ def gather_chunk(
 
     How many boids there are, and 0, or the size of the window that they need. Who has more than `crowded` boids in the window waits.
     """
-    start, bricks, keys, packed = grid[2], grid[3], grid[7], grid[0]
-    near, names, runs, around, homes = scratch[0], scratch[1], scratch[10], scratch[11], scratch[13]
+    start, bricks, keys, packed = grid.start, grid.bricks, grid.brick_key, grid.packed
+    near, names, runs, around, homes = scratch.near, scratch.names, scratch.runs, scratch.around, scratch.homes
     room = len(names) // 2
     reach = look.reach if complete != 0 else min(look.reach, F(1.0 / frame[1, 0]))
     lanes, limit, brick = np.int64(0), ZERO, np.int64(-1)
@@ -95,7 +150,7 @@ def looked_for(home, chunk):
 def homes_of(chunk, todo, grid, homes):
     """The cells of a chunk in which somebody still looks, into `homes` int64 (CHUNK, 6); how many."""
     start, bricks, order, cells, brick_start, brick_first, cell_end = (
-        grid[2], grid[3], grid[5], grid[8], grid[9], grid[10], grid[11],
+        grid.start, grid.bricks, grid.order, grid.brick_cells, grid.brick_start, grid.brick_first, grid.cell_end,
     )  # fmt: skip
     slot, end = chunk * CHUNK, min((chunk + 1) * CHUNK, len(order))
     bucket, number = bucket_at(slot, start), 0
@@ -149,10 +204,10 @@ def look_around(
     Returns how many lanes are taken then, the square within which to look first for the next one's nearest, and 0, or the size of the
     window that is needed. Who does not find enough of them next to its cell looks once more, twice as far.
     """
-    order, keys, packed = grid[5], grid[7], grid[0]
-    boids, runs, places, stood = scratch[8], scratch[10], scratch[12], scratch[14]
-    room, stride, count = len(scratch[1]) // 2, len(packed) // RECORD, np.int64(0)
-    near, names = scratch[0][6 * room * side : 6 * room * (side + 1)], scratch[1][room * side : room * (side + 1)]
+    order, keys, packed = grid.order, grid.brick_key, grid.packed
+    boids, runs, places, stood = scratch.boids, scratch.runs, scratch.places, scratch.stood
+    room, stride, count = len(scratch.names) // 2, len(packed) // RECORD, np.int64(0)
+    near, names = scratch.near[6 * room * side : 6 * room * (side + 1)], scratch.names[room * side : room * (side + 1)]
     periodic, far = frame[2, 0] > 0.0, F(1.0 / frame[1, 0])
     size, shift = home[SIZE], home[SHIFT]
     begin, end = looked_for(home, chunk)
@@ -191,7 +246,7 @@ def look_around(
             resolved = True
             if plain is not None:
                 sums = pairs.gather_plain(view, mine, x, y, z, plain[0], plain[1], plain[2], plain[3], plain[4])
-                store(scratch[15], LANES * lanes, sums)
+                store(scratch.sums, LANES * lanes, sums)
             if general is not None:
                 near[mine] = FAR  # the boid itself is out of its own sight
                 general_sums(scratch, lanes, view, names, order, x, y, z, boids_in, boid, look)
@@ -217,7 +272,7 @@ def nearest_slots(lane, mine, view, scratch, names, order, x, y, z, boids_in, bo
     Returns whether they are known, and the square within which to look first for those of the next boid.
     """
     squares, keys, found, chosen, chosen_keys, slots, rows = (
-        scratch[2], scratch[3], scratch[4], scratch[5], scratch[6], scratch[7], scratch[9],
+        scratch.squares, scratch.keys, scratch.found, scratch.chosen, scratch.chosen_keys, scratch.slots, scratch.rows,
     )  # fmt: skip
     size = len(view[0])
     pairs.measure(view, x, y, z, squares)
@@ -268,7 +323,7 @@ def copy_slots(number, neighbours, lane, view, x, y, z, chosen, slots):
 @compiled()
 def general_sums(scratch, lane, view, names, order, x, y, z, boids_in, boid, look):
     """Into rows."""
-    rows = scratch[9]
+    rows = scratch.rows
     u, v, w = (
         boids_in[RECORD * np.int64(boid) + 3],
         boids_in[RECORD * np.int64(boid) + 4],

@@ -9,9 +9,11 @@ of the positions alone. A brick keeps a bit for each of its cells that is not em
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from .lanes import LANES, ZERO, bit_count, compiled, inverse_length, prefetch, transpose
+from .lanes import LANES, bit_count, compiled, inverse_length, prefetch, transpose
 from .state import RECORD
 
 BRICK = 32
@@ -43,38 +45,44 @@ def middle_of(position):
     return np.sort(some, axis=0)[15].astype(float)
 
 
-class Grid:
-    """The tables of one flock of `count` boids, reused for every step.
+class Grid(NamedTuple):
+    """The tables of one flock, used for one step after the other: every function here takes them as `grid`."""
 
-    `order` int32 (N,): boids in the order of their cells; `packed` float32 (11 N and some more,): their
-    positions, aligned quantities, rotations and flaps, part by part.
-    """
+    packed: np.ndarray
+    """float32 (RECORD * N and some more,): records in the order of the cells, part by part: what is aligned in place of the velocity."""
+    following: np.ndarray
+    """int32 (R, B): boids of each bucket within each range of boids; then where the next of them goes."""
+    start: np.ndarray
+    """int32 (B + 1,): where each bucket starts."""
+    bricks: np.ndarray
+    """int32 (B,): how many bricks each bucket has. What is told of bricks begins where the boids of their bucket do."""
+    unsorted: np.ndarray
+    """int32 (N,): boids in the order of the buckets."""
+    order: np.ndarray
+    """int32 (N,): boids in the order of their cells."""
+    place: np.ndarray
+    """int32 (N,): each boid's bucket; then, in the order of the buckets, its brick among those of its bucket and its cell in that."""
+    brick_key: np.ndarray
+    """int64 (N,): see `brick_key`."""
+    brick_cells: np.ndarray
+    """uint32 (N,): a bit for each cell that is not empty."""
+    brick_start: np.ndarray
+    """int32 (N,): where the boids of each brick start."""
+    brick_first: np.ndarray
+    """int32 (N,): where the cells of each brick start in `cell_end`."""
+    cell_end: np.ndarray
+    """int32 (N,): where the boids of each cell that is not empty end."""
 
-    def __init__(self, count: int, ranges: int) -> None:
-        buckets = 1 << max(0, int(np.ceil(np.log2(max(1, count / LOAD)))))
-        self.place = np.empty(count, np.int32)
-        """At first each boid's bucket; then, in the order of the buckets, its brick among those of its bucket and its cell in that."""
-        self.following = np.empty((ranges, buckets), np.int32)
-        """Boids of each bucket within each range of boids; then where the next of them goes."""
-        self.start = np.zeros(buckets + 1, np.int32)
-        """Where each bucket starts."""
-        self.bricks = np.zeros(buckets, np.int32)
-        """How many bricks each bucket has."""
-        self.unsorted, self.order = np.empty(count, np.int32), np.empty(count, np.int32)
-        self.brick_key = np.empty(count, np.int64)
-        """Those of a bucket begin where its boids do."""
-        self.brick_cells = np.empty(count, np.uint32)
-        """A bit for each cell that is not empty."""
-        self.brick_start, self.brick_first, self.cell_end = (np.empty(count, np.int32) for _ in range(3))
-        """Where the boids of each brick start, and its cells; where the boids of each cell that is not empty end."""
-        packed = np.empty((RECORD, count + PADDING), np.float32)
-        packed[:, count:] = ZERO
-        self.packed = packed.reshape(-1)
 
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """In the order in which the compiled functions take them apart."""
-        return (self.packed, self.following, self.start, self.bricks, self.unsorted, self.order, self.place, self.brick_key,
-                self.brick_cells, self.brick_start, self.brick_first, self.cell_end)  # fmt: skip
+def grid_for(count: int, ranges: int) -> Grid:
+    """Room for so many boids; they are counted in so many ranges at a time."""
+    buckets = 1 << max(0, int(np.ceil(np.log2(max(1, count / LOAD)))))
+    packed = np.zeros(RECORD * (count + PADDING), np.float32)
+    unsorted, order, place, brick_start, brick_first, cell_end = (np.empty(count, np.int32) for _ in range(6))
+    return Grid(
+        packed, np.empty((ranges, buckets), np.int32), np.zeros(buckets + 1, np.int32), np.zeros(buckets, np.int32),
+        unsorted, order, place, np.empty(count, np.int64), np.empty(count, np.uint32), brick_start, brick_first, cell_end,
+    )  # fmt: skip
 
 
 @compiled(forceinline=True)
@@ -129,9 +137,9 @@ def bucket_of(key, buckets):
 
 
 @compiled()
-def count_range(at, ranges, boids, frame, arrays):
+def count_range(at, ranges, boids, frame, grid):
     """Buckets of one of the `ranges` of the boids, and how many it has in each."""
-    following, bucket = arrays[1], arrays[6]
+    following, bucket = grid.following, grid.place
     buckets = following.shape[1]
     for index in range(buckets):
         following[at, index] = 0
@@ -143,9 +151,9 @@ def count_range(at, ranges, boids, frame, arrays):
 
 
 @compiled()
-def start_buckets(ranges, arrays):
+def start_buckets(ranges, grid):
     """Where each bucket starts, and where in it each range puts its boids: the ranges one after the other, so that indices keep rising."""
-    following, start = arrays[1], arrays[2]
+    following, start = grid.following, grid.start
     total = 0
     for index in range(following.shape[1]):
         start[index] = total
@@ -155,9 +163,9 @@ def start_buckets(ranges, arrays):
 
 
 @compiled()
-def place_range(at, ranges, arrays):
+def place_range(at, ranges, grid):
     """Puts the boids of one range into their buckets."""
-    following, unsorted, bucket = arrays[1], arrays[4], arrays[6]
+    following, unsorted, bucket = grid.following, grid.unsorted, grid.place
     for boid in range(at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges):
         home = bucket[boid]
         slot = following[at, home]
@@ -166,29 +174,35 @@ def place_range(at, ranges, arrays):
 
 
 @compiled()
-def sort_bucket(home, boids, frame, headings, scratch, arrays):
+def sort_bucket(home, boids, frame, headings, scratch, grid):
     """Sorts one bucket by brick and cell, and packs it.
 
-    `headings`: not the velocities but their directions are packed. `scratch` int64 (32,), (16,) and (16,).
+    `headings`: not the velocities but their directions are packed.
     """
-    start, bricks, brick_start, brick_first, cells = arrays[2], arrays[3], arrays[9], arrays[10], arrays[8]
+    start, bricks, brick_start, brick_first, cells = (
+        grid.start,
+        grid.bricks,
+        grid.brick_start,
+        grid.brick_first,
+        grid.brick_cells,
+    )
     begin, end = np.int64(start[home]), np.int64(start[home + 1])
     if len(boids) > CACHED * RECORD:
-        expect(end, np.int64(start[min(home + 2, len(start) - 1)]), boids, arrays[4])
-    found = _name_bricks(begin, end, boids, frame, arrays)
+        expect(end, np.int64(start[min(home + 2, len(start) - 1)]), boids, grid.unsorted)
+    found = _name_bricks(begin, end, boids, frame, grid)
     bricks[home] = found
     following, first = begin, begin
     for brick in range(begin, begin + found):
         brick_start[brick], brick_first[brick] = following, first
-        following, cells[brick] = _sort_brick(brick - begin, begin, end, following, scratch[0], arrays)
+        following, cells[brick] = _sort_brick(brick - begin, begin, end, following, scratch.counts, grid)
         first += bit_count(np.int64(cells[brick]))
-    _pack(begin, end, boids, headings, scratch, arrays)
+    _pack(begin, end, boids, headings, scratch, grid)
 
 
 @compiled(forceinline=True)
-def _pack(begin, end, boids, headings, scratch, arrays):
+def _pack(begin, end, boids, headings, scratch, grid):
     """The records of some boids, part by part."""
-    packed, order, rows, columns = arrays[0], arrays[5], scratch[1], scratch[2]
+    packed, order, rows, columns = grid.packed, grid.order, scratch.starts, scratch.ends
     stride = len(packed) // RECORD
     for block in range(begin, end, LANES):
         number = min(end - block, LANES)
@@ -216,9 +230,9 @@ def expect(begin, end, boids, unsorted):
 
 
 @compiled(forceinline=True)
-def _name_bricks(begin, end, boids, frame, arrays):
+def _name_bricks(begin, end, boids, frame, grid):
     """Lists the different bricks of a bucket, and writes down the brick and the cell in it of each boid; how many bricks there are."""
-    unsorted, place, keys = arrays[4], arrays[6], arrays[7]
+    unsorted, place, keys = grid.unsorted, grid.place, grid.brick_key
     found, brick = 0, 0
     for slot in range(begin, end):
         key, along = cell_of(np.int64(unsorted[slot]), boids, frame)
@@ -234,10 +248,10 @@ def _name_bricks(begin, end, boids, frame, arrays):
 
 
 @compiled(forceinline=True)
-def _sort_brick(brick, begin, end, following, counts, arrays):
+def _sort_brick(brick, begin, end, following, counts, grid):
     """Counting sort of one brick's boids; where the next brick starts, and the bits of the cells that are not empty."""
-    unsorted, order, place, cell_end = arrays[4], arrays[5], arrays[6], arrays[11]
-    first = np.int64(arrays[10][begin + brick])
+    unsorted, order, place, cell_end = grid.unsorted, grid.order, grid.place, grid.cell_end
+    first = np.int64(grid.brick_first[begin + brick])
     for index in range(BRICK):
         counts[index] = 0
     for slot in range(begin, end):
@@ -275,9 +289,9 @@ def find_brick(x, y, z, start, bricks, keys):
 
 
 @compiled(forceinline=True)
-def run(brick, low, high, arrays):
+def run(brick, low, high, grid):
     """Begin and end of the boids in the cells `low` to `high` of a brick."""
-    cells, brick_start, brick_first, cell_end = arrays[8], arrays[9], arrays[10], arrays[11]
+    cells, brick_start, brick_first, cell_end = grid.brick_cells, grid.brick_start, grid.brick_first, grid.cell_end
     bits, first = np.int64(cells[brick]), np.int64(brick_first[brick])
     before = first + bit_count(bits & ((np.int64(1) << low) - 1))
     after = first + bit_count(bits & ((np.int64(2) << high) - 1))
@@ -297,7 +311,7 @@ def bricks_around(brick, around, start, bricks, keys):
 
 
 @compiled()
-def runs_around(along, around, runs, arrays):
+def runs_around(along, around, runs, grid):
     """The boids of the 27 cells around cell `along` of a brick, as runs: begin and end of each, into `runs` int64 (2 * 19,).
 
     Returns how many runs, and how many boids, there are.
@@ -309,7 +323,7 @@ def runs_around(along, around, runs, arrays):
             low = max(along - 1 - BRICK * (side - 1), 0)
             high = min(along + 1 - BRICK * (side - 1), BRICK - 1)
             if brick >= 0 and low <= high:
-                begin, end = run(brick, low, high, arrays)
+                begin, end = run(brick, low, high, grid)
                 if end > begin:
                     runs[2 * number], runs[2 * number + 1] = begin, end
                     number += 1
@@ -318,17 +332,17 @@ def runs_around(along, around, runs, arrays):
 
 
 @compiled()
-def runs_further(key, along, runs, arrays):
+def runs_further(key, along, runs, grid):
     """As `runs_around`, of the 125 cells around one."""
     first = key << 5
     x, y, z = (first & LAST) + along, (first >> BITS) & LAST, first >> (2 * BITS)
     number, size = 0, 0
     for row in range(25):
         for part in range((x - 2) >> 5, ((x + 2) >> 5) + 1):
-            brick = find_brick(part * BRICK, y + row % 5 - 2, z + row // 5 - 2, arrays[2], arrays[3], arrays[7])
+            brick = find_brick(part * BRICK, y + row % 5 - 2, z + row // 5 - 2, grid.start, grid.bricks, grid.brick_key)
             if brick >= 0:
                 low, high = max(x - 2 - part * BRICK, 0), min(x + 2 - part * BRICK, BRICK - 1)
-                begin, end = run(brick, low, high, arrays)
+                begin, end = run(brick, low, high, grid)
                 if end > begin:
                     runs[2 * number], runs[2 * number + 1] = begin, end
                     number += 1
@@ -343,7 +357,7 @@ def _steps(number):
 
 
 @compiled()
-def runs_in_period(key, along, frame, runs, arrays):
+def runs_in_period(key, along, frame, runs, grid):
     """As `runs_around`, in a periodic box: cell by cell, the short way round."""
     first = key << 5
     x, y, z = (first & LAST) + along - MIDDLE, ((first >> BITS) & LAST) - MIDDLE, (first >> (2 * BITS)) - MIDDLE
@@ -357,11 +371,11 @@ def runs_in_period(key, along, frame, runs, arrays):
             for dx in range(low_x, high_x):
                 place = MIDDLE + (x + dx) % nx
                 brick = find_brick(
-                    place, MIDDLE + (y + dy) % ny, MIDDLE + (z + dz) % nz, arrays[2], arrays[3], arrays[7]
+                    place, MIDDLE + (y + dy) % ny, MIDDLE + (z + dz) % nz, grid.start, grid.bricks, grid.brick_key
                 )
                 if brick >= 0:
                     at = place & (BRICK - 1)
-                    begin, end = run(brick, at, at, arrays)
+                    begin, end = run(brick, at, at, grid)
                     if end > begin:
                         runs[2 * number], runs[2 * number + 1] = begin, end
                         number += 1

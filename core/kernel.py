@@ -66,7 +66,7 @@ def build(phase, counters, boids, headings, frame, scratch, grid):
 
     Returns PHASES when all is done, else the phase to go on with when the others have had a chance to run.
     """
-    following = grid[1]
+    following = grid.following
     ranges, buckets = following.shape[0], following.shape[1]
     sorts = (buckets + SORTS - 1) // SORTS
     while phase < PHASES:
@@ -101,7 +101,7 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, traits, boids_o
     the general one; or that for so many of the nearest. It flies the boids that are marked in `todo`; `complete` is 1 where cells are as
     large as the reach. `sums` float32 (N, 12) takes the pair sums and nothing is flown; (0, 12) for a step.
     """
-    boids, rows, slots = scratch[8], scratch[9], scratch[7]
+    boids, rows, slots = scratch.boids, scratch.rows, scratch.slots
     while True:
         chunk = pending[0] if pending[0] >= 0 else atomic_add(counters, FLY, 1)
         pending[0] = -1
@@ -118,7 +118,7 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, traits, boids_o
         if plain is not None:
             part_sums(lanes, scratch)
         whole = fill_lanes(lanes, scratch)
-        stage(whole, scratch, grid[0], boids_in, traits, look.heading != ZERO)
+        stage(whole, scratch, grid.packed, boids_in, traits, look.heading != ZERO)
         if len(sums) == 0 and len(todo) > CACHED:
             expect(lanes, boids, boids_out)
         atomic_add(counters, RESOLVED, lanes)
@@ -137,7 +137,7 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, traits, boids_o
 @compiled()
 def part_sums(lanes, scratch):
     """The plain pair loop's sums, boid by boid as they come, into rows."""
-    rows, sums, boids, parts = scratch[9], scratch[15], scratch[16], scratch[17]
+    rows, sums, boids, parts = scratch.rows, scratch.sums, scratch.starts, scratch.ends
     for block in range(0, lanes, LANES):
         for lane in range(LANES):
             boids[lane] = LANES * (block + lane)
@@ -149,7 +149,7 @@ def part_sums(lanes, scratch):
 @compiled()
 def fill_lanes(lanes, scratch):
     """Fills up with the first boid, so that all go through the same vector code, whatever chunk they are in; how many there are then."""
-    boids, rows, stood = scratch[8], scratch[9], scratch[14]
+    boids, rows, stood = scratch.boids, scratch.rows, scratch.stood
     whole = (lanes + 4 * LANES - 1) // (4 * LANES) * (4 * LANES)
     for lane in range(lanes, whole):
         boids[lane], stood[lane] = boids[0], stood[0] + lane
@@ -162,7 +162,7 @@ def fill_lanes(lanes, scratch):
 @compiled()
 def stage(lanes, scratch, packed, boids_in, traits, headings):
     """Brings the boids' own data into rows: most of it as it stood in the grid, and velocities if it has their `headings` there."""
-    boids, rows, stood, stride = scratch[8], scratch[9], scratch[14], len(packed) // RECORD
+    boids, rows, stood, stride = scratch.boids, scratch.rows, scratch.stood, len(packed) // RECORD
     speed, weight, release, wish = traits
     bring(lanes, 0, 6, np.int64(POSITION), rows, stood, packed)
     bring(lanes, 6, RECORD, np.int64(ROTATION), rows, stood, packed)
@@ -219,7 +219,7 @@ def varied(lanes, boids, rows, row, trait):
 @compiled()
 def fly_chunk(lanes, whole, scratch, settings, dodging, spheres, attractors, boids_out, touched):
     """From the pair sums in rows to the new state of `lanes` boids; `whole` counts those that fill up."""
-    boids, rows = scratch[8], scratch[9]
+    boids, rows = scratch.boids, scratch.rows
     for index in range(GOAL, GOAL + 3 * CHUNK):
         rows[index] = ZERO
     for index in range(len(attractors)):
@@ -247,7 +247,7 @@ def fly_chunk(lanes, whole, scratch, settings, dodging, spheres, attractors, boi
             if rows[NEAR + lane] > ZERO and not swerve.kept_out(lane, rows, spheres, dodging):
                 touched[boids[lane]] = 1
     motion.turn(rows, whole, settings)
-    write(lanes, boids, rows, scratch[16], scratch[17], boids_out)
+    write(lanes, boids, rows, scratch.starts, scratch.ends, boids_out)
 
 
 @compiled()

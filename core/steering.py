@@ -20,8 +20,9 @@ import numpy as np
 from . import avoidance, goals, hash_grid, kernel, motion, orientation, pairs, reference, swerve
 from .counters import COUNTERS, CROWD, CROWDED, RESOLVED
 from .effectors import Effectors, attractor, spheres
-from .hash_grid import PADDING, Grid
-from .lanes import HUGE, LANES, F
+from .gather import scratch_for
+from .hash_grid import PADDING
+from .lanes import HUGE, F
 from .settings import FALLOFF_POWER, RULES, Settings
 from .state import RECORD, State, Traits, spawn
 
@@ -99,7 +100,7 @@ class Stepper(reference.Stepper):
         self._pool = ThreadPoolExecutor(self._threads - 1) if self._threads > 1 else None
         self._look, self._plain = look_of(settings), plain_of(settings)
         self._workers = [Worker(settings.neighbours) for _ in range(self._threads)]
-        self._grid = Grid(0, self._threads)
+        self._grid = hash_grid.grid_for(0, self._threads)
         # of its own, so that the float64 numbers need not stay
         own, known = Traits(traits.settings), traits.settings
         self._varied = (
@@ -150,7 +151,7 @@ class Stepper(reference.Stepper):
         """One flight of all compiled phases, into `flown`, and `touched` uint8 (N,) for who has touched something; or into `sums`."""
         count, settings = len(state), self.settings
         if len(self._grid.order) != count:
-            self._grid = Grid(count, self._threads)
+            self._grid = hash_grid.grid_for(count, self._threads)
         wishes = NO_WISH if wish is None else np.ascontiguousarray(wish, np.float32)
         boids, traits, out = state.records.reshape(-1), (*self._varied, wishes), flown.records.reshape(-1)
         nearest = settings.neighbours or None
@@ -165,7 +166,7 @@ class Stepper(reference.Stepper):
         crowded = EVERYBODY if not nearest or is_periodic(settings) else round(THICK * 27 * meant)
         while left:
             counters = np.zeros(COUNTERS, np.int64)
-            frame, grid = frame_of(state.position, size, settings), self._grid.arrays()
+            frame, grid = frame_of(state.position, size, settings), self._grid
             building = (counters, boids, settings.alignment_of == "HEADING", frame)
             flying = (todo, grid, frame, boids, traits, out, touched, self._look, plain, general, nearest, int(size >= reach), crowded,
                       flight.motion, flight.dodging, flight.spheres, flight.attractors, sums)  # fmt: skip
@@ -211,21 +212,13 @@ class Worker:
     def __init__(self, neighbours: int) -> None:
         self.pending = np.full(1, -1, np.int64)
         """The chunk that it was about to fly, when the window proved too small."""
-        self.sorting = np.zeros(hash_grid.BRICK, np.int64), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-        self._kept = (
-            np.zeros(pairs.MOST + LANES, np.int32), np.zeros(pairs.MOST + LANES, np.float32),
-            np.zeros(neighbours * pairs.SLOT, np.float32), np.zeros(motion.CHUNK, np.int32),
-            np.zeros(motion.ROWS * motion.CHUNK, np.float32), np.zeros(128, np.int64), np.zeros(27, np.int64),
-            np.zeros(motion.CHUNK, np.int64), np.zeros((motion.CHUNK, 6), np.int64), np.zeros(motion.CHUNK, np.int32),
-            np.zeros(LANES * motion.CHUNK, np.float32), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64),
-        )  # fmt: skip
-        self.grow(ROOM)
+        self.scratch = scratch_for(neighbours, 2 * ROOM + PADDING)
 
     def work(self, counters: np.ndarray, building: tuple, flying: tuple) -> None:
         """Builds the grid and flies, together with the other threads."""
         phase = 0
         while phase < kernel.PHASES:
-            phase = kernel.build(phase, *building, self.sorting, flying[1])
+            phase = kernel.build(phase, *building, self.scratch, flying[1])
             if phase < kernel.PHASES:
                 time.sleep(0)  # another thread is not done, and may wait for this one's core
         while needed := kernel.fly(counters, self.pending, flying[0], self.scratch, *flying[1:]):
@@ -233,10 +226,7 @@ class Worker:
 
     def grow(self, room: int) -> None:
         """A window for twice as many."""
-        room = 2 * room + PADDING
-        window, names = np.empty(12 * room, np.float32), np.empty(2 * room, np.int32)
-        squares, keys, found = np.empty(room, np.float32), np.empty(room, np.float32), np.empty(room, np.int32)
-        self.scratch = (window, names, squares, keys, found, *self._kept)
+        self.scratch = scratch_for(0, 2 * room + PADDING, self.scratch)
 
 
 def varied(traits: Traits, name: str, by: float) -> np.ndarray:
