@@ -30,6 +30,7 @@ WIDER = F(1.4)
 """Of the square of the distance at which the last boid's nearest ended: within it the next one's are looked for first."""
 
 PART = np.uintp(CHUNK)
+"""Unsigned: numba lets a negative index count from the end, and looks at each for that."""
 
 OWN, END, BRICK, ALONG, SIZE, SHIFT = range(6)
 """What is known of a cell whose boids are looked for: where its boids begin and end in the grid's order, its brick and its place in that;
@@ -277,11 +278,7 @@ def nearest_slots(lane, mine, view, scratch, names, order, x, y, z, boids_in, bo
     size = len(view[0])
     pairs.measure(view, x, y, z, squares)
     if look.smooth == ZERO and look.widest >= -ONE:
-        u, v, w = (
-            boids_in[RECORD * np.int64(boid) + 3],
-            boids_in[RECORD * np.int64(boid) + 4],
-            boids_in[RECORD * np.int64(boid) + 5],
-        )
+        u, v, w = velocity_of(boid, boids_in)
         scale = inverse_length(u, v, w)
         all_round = ONE if u * u + v * v + w * w <= ZERO else ZERO
         pairs.hide(view, x, y, z, (u * scale, v * scale, w * scale), all_round, look.widest, squares)
@@ -301,6 +298,13 @@ def nearest_slots(lane, mine, view, scratch, names, order, x, y, z, boids_in, bo
     copy_slots(min(number, neighbours), neighbours, np.uintp(lane), view, x, y, z, chosen, slots)
     rows[CUT + lane] = cut if look.smooth != ZERO else FAR * FAR
     return True, cut * WIDER if number >= most else bound
+
+
+@compiled(forceinline=True)
+def velocity_of(boid, boids_in):
+    """From its record."""
+    at = RECORD * np.int64(boid)
+    return boids_in[at + 3], boids_in[at + 4], boids_in[at + 5]
 
 
 @compiled()
@@ -324,11 +328,7 @@ def copy_slots(number, neighbours, lane, view, x, y, z, chosen, slots):
 def general_sums(scratch, lane, view, names, order, x, y, z, boids_in, boid, look):
     """Into rows."""
     rows = scratch.rows
-    u, v, w = (
-        boids_in[RECORD * np.int64(boid) + 3],
-        boids_in[RECORD * np.int64(boid) + 4],
-        boids_in[RECORD * np.int64(boid) + 5],
-    )
+    u, v, w = velocity_of(boid, boids_in)
     scale = inverse_length(u, v, w)
     heading = (u * scale, v * scale, w * scale)
     all_round = ONE if u * u + v * v + w * w <= ZERO else ZERO

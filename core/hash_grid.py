@@ -108,11 +108,11 @@ def cell_in_period(coordinate, axis, frame):
 def cell_of(boid, boids, frame):
     """The brick in which a boid is, and the cell in that. `boids` float32 (RECORD * N,): records one after the other."""
     if frame[2, X] > 0.0:
-        x = cell_in_period(boids[RECORD * boid + 0], X, frame)
+        x = cell_in_period(boids[RECORD * boid], X, frame)
         y, z = cell_in_period(boids[RECORD * boid + 1], Y, frame), cell_in_period(boids[RECORD * boid + 2], Z, frame)
     else:
         x, y, z = (
-            cell(boids[RECORD * boid + 0], X, frame),
+            cell(boids[RECORD * boid], X, frame),
             cell(boids[RECORD * boid + 1], Y, frame),
             cell(boids[RECORD * boid + 2], Z, frame),
         )
@@ -179,18 +179,12 @@ def sort_bucket(home, boids, frame, headings, scratch, grid):
 
     `headings`: not the velocities but their directions are packed.
     """
-    start, bricks, brick_start, brick_first, cells = (
-        grid.start,
-        grid.bricks,
-        grid.brick_start,
-        grid.brick_first,
-        grid.brick_cells,
-    )
+    start, brick_start, brick_first, cells = grid.start, grid.brick_start, grid.brick_first, grid.brick_cells
     begin, end = np.int64(start[home]), np.int64(start[home + 1])
     if len(boids) > CACHED * RECORD:
         expect(end, np.int64(start[min(home + 2, len(start) - 1)]), boids, grid.unsorted)
     found = _name_bricks(begin, end, boids, frame, grid)
-    bricks[home] = found
+    grid.bricks[home] = found
     following, first = begin, begin
     for brick in range(begin, begin + found):
         brick_start[brick], brick_first[brick] = following, first
@@ -221,10 +215,10 @@ def _pack(begin, end, boids, headings, scratch, grid):
 
 
 @compiled()
-def expect(begin, end, boids, unsorted):
-    """Asks for the records of the next bucket, which lie all over the memory."""
+def expect(begin, end, boids, order):
+    """Asks for the records of those who are soon to be read or written: in `order` they lie all over the memory."""
     for slot in range(begin, end):
-        boid = np.int64(unsorted[slot])
+        boid = np.int64(order[slot])
         prefetch(boids, RECORD * boid)
         prefetch(boids, RECORD * boid + RECORD - 1)
 

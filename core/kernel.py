@@ -20,7 +20,6 @@ from .lanes import (
     called_from_python,
     compiled,
     load,
-    prefetch,
     store,
     transpose,
 )
@@ -92,14 +91,14 @@ def build(phase, counters, boids, headings, frame, scratch, grid):
 
 
 @called_from_python()
-def fly(counters, pending, todo, scratch, grid, frame, boids_in, traits, boids_out, touched, look, plain, general, nearest, complete, crowded,
-        settings, dodging,
-        spheres, attractors, sums):  # fmt: skip
+def fly(counters, pending, todo, scratch, grid, frame, boids_in, traits, boids_out, touched, look, plain, general, nearest, complete,
+        crowded, settings, dodging, spheres, attractors, sums):  # fmt: skip
     """Flies chunks of the flock until none is left; 0 then, else the size of the window that it needs to go on with.
 
     What it does with the pairs is compiled apart, for the one of three that is not None: the plain loop, with the five numbers in `plain`;
-    the general one; or that for so many of the nearest. It flies the boids that are marked in `todo`; `complete` is 1 where cells are as
-    large as the reach. `sums` float32 (N, 12) takes the pair sums and nothing is flown; (0, 12) for a step.
+    the general one; or that for so many of the nearest. `boids_in` and `boids_out` float32 (RECORD * N,) are records. It flies the boids
+    that are marked in `todo`; `complete` is 1 where cells are as large as the reach. `sums` float32 (N, 12) takes the pair sums and
+    nothing is flown; (0, 12) for a step.
     """
     boids, rows, slots = scratch.boids, scratch.rows, scratch.slots
     while True:
@@ -120,7 +119,7 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, traits, boids_o
         whole = fill_lanes(lanes, scratch)
         stage(whole, scratch, grid.packed, boids_in, traits, look.heading != ZERO)
         if len(sums) == 0 and len(todo) > CACHED:
-            expect(lanes, boids, boids_out)
+            hash_grid.expect(0, lanes, boids_out, boids)
         atomic_add(counters, RESOLVED, lanes)
         if nearest is not None:
             for lane in range(lanes):
@@ -162,7 +161,7 @@ def fill_lanes(lanes, scratch):
 @compiled()
 def stage(lanes, scratch, packed, boids_in, traits, headings):
     """Brings the boids' own data into rows: most of it as it stood in the grid, and velocities if it has their `headings` there."""
-    boids, rows, stood, stride = scratch.boids, scratch.rows, scratch.stood, len(packed) // RECORD
+    boids, rows, stood = scratch.boids, scratch.rows, scratch.stood
     speed, weight, release, wish = traits
     bring(lanes, 0, 6, np.int64(POSITION), rows, stood, packed)
     bring(lanes, 6, RECORD, np.int64(ROTATION), rows, stood, packed)
@@ -197,15 +196,6 @@ def bring(lanes, begin, end, row, rows, stood, packed):
 
 
 @compiled()
-def expect(lanes, boids, boids_out):
-    """Has the cache ready for what is written to places all over it, a chunk later."""
-    for lane in range(lanes):
-        boid = np.int64(boids[lane])
-        prefetch(boids_out, RECORD * boid)
-        prefetch(boids_out, RECORD * boid + RECORD - 1)
-
-
-@compiled()
 def varied(lanes, boids, rows, row, trait):
     """One trait of each boid; a trait of one number is the same for all."""
     if len(trait) == 1:
@@ -224,18 +214,8 @@ def fly_chunk(lanes, whole, scratch, settings, dodging, spheres, attractors, boi
         rows[index] = ZERO
     for index in range(len(attractors)):
         one = attractors[index]
-        motion.pull(
-            rows,
-            whole,
-            settings,
-            one.place[0],
-            one.place[1],
-            one.place[2],
-            one.weight,
-            one.radius,
-            one.fade,
-            one.arrival,
-        )
+        x, y, z = one.place[0], one.place[1], one.place[2]
+        motion.pull(rows, whole, settings, x, y, z, one.weight, one.radius, one.fade, one.arrival)
     if settings.wander != ZERO:
         motion.wander(rows, whole, boids, settings)
     motion.accelerate(rows, whole, settings)

@@ -61,9 +61,6 @@ SHARE = 1.2
 THICK, FINER = 4, 4
 """Times as many as meant in a window: who is there waits for smaller cells, which are tried so often."""
 
-FILLED = 4
-"""Times as dense as their cells are those who wait: what is thick seldom fills a cell."""
-
 EVERYBODY = 1 << 40
 
 ROOM = 1024

@@ -163,17 +163,39 @@ def called(kernel, *args):
     return kernel(*args)
 
 
-@given(squares=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=70), limit=st.sampled_from([-1.0, 1.0, 3.0]))
+@given(
+    squares=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=70),
+    limit=st.sampled_from([-1.0, 1.0, 3.0]),
+    mine=st.integers(0, 70),
+)
 @settings(max_examples=50, deadline=None)
 @pytest.mark.parametrize("pick", [pairs.pick_bit_by_bit, pairs.pick])
-def test_picking_takes_all_within_the_limit_in_their_order(pick, squares, limit):
+def test_picking_takes_all_others_within_the_limit_in_their_order(pick, squares, limit, mine):
     whole = -(-len(squares) // LANES) * LANES
     padded = np.full(whole + LANES, FAR * FAR)
     padded[: len(squares)] = squares
     keys, found = np.empty(whole + LANES, np.float32), np.empty(whole + LANES, np.int32)
-    number = called(pick, whole, np.float32(limit), padded, keys, found)
-    assert list(found[:number]) == list(np.flatnonzero(np.array(squares) <= limit))
-    assert list(keys[:number]) == [square for square in squares if square <= limit]
+    number = called(pick, whole, np.float32(limit), mine, padded, keys, found)
+    expected = [at for at, square in enumerate(squares) if square <= limit and at != mine]
+    assert list(found[:number]) == expected
+    assert list(keys[:number]) == [squares[at] for at in expected]
+
+
+@given(squares=st.lists(st.integers(0, 30), max_size=70), neighbours=st.integers(1, 12))
+@settings(max_examples=100, deadline=None)
+def test_the_nearest_are_chosen_in_their_order_or_it_says_that_it_cannot(squares, neighbours):
+    number = len(squares)
+    keys, found = np.zeros(number + LANES, np.float32), np.zeros(number + LANES, np.int32)
+    keys[:number], found[:number] = squares, 100 + np.arange(number)
+    chosen = np.full(pairs.MOST + LANES, -1, np.int32)
+    known, cut = called(pairs.choose, number, neighbours, keys, found, chosen)
+    ranked = sorted(squares)
+    last, following = ranked[:neighbours][-1:], ranked[neighbours : neighbours + 1]
+    assert known == ((number <= pairs.MOST and last != following) or not number)
+    if known:
+        near = [at for at, square in enumerate(squares) if last and square <= last[0]]
+        assert list(chosen[: len(near)] - 100) == near
+        assert cut == (following[0] if following else FAR * FAR)
 
 
 # the whole step
