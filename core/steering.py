@@ -150,7 +150,7 @@ class Stepper(reference.Stepper):
         if len(self._grid.order) != count:
             self._grid = hash_grid.grid_for(count, self._threads)
         wishes = NO_WISH if wish is None else np.ascontiguousarray(wish, np.float32)
-        boids, traits, out = state.records.reshape(-1), (*self._varied, wishes), flown.records.reshape(-1)
+        boids, traits, out = flat(state), (*self._varied, wishes), flat(flown)
         nearest = settings.neighbours or None
         plain = self._plain if sums is None else None
         general = None if plain or nearest else 1
@@ -230,6 +230,12 @@ def varied(traits: Traits, name: str, by: float) -> np.ndarray:
     """A trait in float32; one number, of the first boid, where it does not vary."""
     one = traits if by else Traits(replace(traits.settings, count=1))
     return np.ascontiguousarray(getattr(one, name), np.float32)
+
+
+def flat(state: State) -> np.ndarray:
+    """A stored state's records, one after the other."""
+    assert state.records is not None
+    return state.records.reshape(-1)
 
 
 def parts_of(state: State) -> tuple[np.ndarray, ...]:
