@@ -34,20 +34,28 @@ NEEDLESS = {
     untyped_passes.WithLifting, untyped_passes.InlineClosureLikes, untyped_passes.MakeFunctionToJitFunction,
     untyped_passes.InlineInlinables, untyped_passes.RewriteDynamicRaises, untyped_passes.FindLiterallyCalls,
     untyped_passes.LiteralUnroll, untyped_passes.LiteralPropagationSubPipelinePass,
-    typed_passes.InlineOverloads, typed_passes.NopythonRewrites,
+    typed_passes.InlineOverloads, typed_passes.NopythonRewrites, typed_passes.AnnotateTypes,
 }  # fmt: skip
-"""Passes for what no kernel has: closures, context managers, exceptions, loops over tuples, whole arrays in a formula."""
+"""Passes for what no kernel has: closures, context managers, exceptions, loops over tuples, whole arrays in a formula; and what is
+for reading alone."""
 
 
-class PartCompiler(CompilerBase):
-    """numba's, for functions that are laid into others."""
+class KernelCompiler(CompilerBase):
+    """numba's own, with fewer passes."""
+
+    def define_pipelines(self):
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [one for one in passes.passes if one[0] not in NEEDLESS]
+        return [passes]
+
+
+class PartCompiler(KernelCompiler):
+    """For functions that are laid into others."""
 
     def define_pipelines(self):
         self.state.library = _Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [one for one in passes.passes if one[0] not in NEEDLESS]
-        return [passes]
+        return super().define_pipelines()
 
 
 class KernelCache(FunctionCache):

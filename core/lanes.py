@@ -14,7 +14,7 @@ from numba.core import cgutils, types
 from numba.core.datamodel.models import PrimitiveModel
 from numba.extending import intrinsic, register_model
 
-from .kernel_cache import EntryCache, KernelCache, PartCompiler, with_room
+from .kernel_cache import EntryCache, KernelCache, KernelCompiler, PartCompiler, with_room
 
 LANES = 16
 """float32 numbers in the widest vector register there is (AVX-512); narrower ones go twice or four times."""
@@ -52,27 +52,24 @@ def compiled(**options):
     long to compile as the rest, are left out. All of them are laid into those that call them: the process that compiles would else call
     a function by itself, one that reads numba's cache the copy in its caller, and the two, optimised apart, differ in the last bit.
     """
-    return _kept(
-        KernelCache, **options | {"forceinline": True, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
-    )
+    return _kept(KernelCache, PartCompiler, **options | {"forceinline": True, "no_cpython_wrapper": True})
 
 
 def called_from_python(**options):
     """As `compiled`, where Python begins."""
 
     def decorate(function):
-        kernel = _kept(EntryCache, **options)(function)
+        kernel = _kept(EntryCache, KernelCompiler, **options)(function)
         kernel.compile = partial(with_room, kernel.compile)
         return kernel
 
     return decorate
 
 
-def _kept(cache, **options):
+def _kept(cache, compiler, **options):
     def decorate(function):
-        kernel = numba.njit(
-            nogil=True, fastmath=FAST, error_model="numpy", _nrt=False, no_cfunc_wrapper=True, **options
-        )(function)
+        options.update(nogil=True, fastmath=FAST, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
+        kernel = numba.njit(pipeline_class=compiler, **options)(function)
         kernel._cache = cache(function)
         return kernel
 
