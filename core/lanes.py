@@ -172,7 +172,7 @@ def added(typing, one, other):
 
 
 @intrinsic
-def less(typing, one, other):
+def minus(typing, one, other):
     """One minus the other."""
 
     def generate(context, builder, signature, args):

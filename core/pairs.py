@@ -34,9 +34,9 @@ from .lanes import (
     inverse_length,
     lane_of,
     least,
-    less,
     load,
     lowest_bit,
+    minus,
     others,
     smaller,
     splat,
@@ -88,13 +88,13 @@ def gather_plain(window, mine, x, y, z, near, middle, wide, constant, inverse_sq
     )  # fmt: skip
     guard, nothing = splat(TINY), splat(ZERO)
     for at in range(0, len(xs), LANES):
-        dx, dy, dz = less(load(xs, at), x), less(load(ys, at), y), less(load(zs, at), z)
+        dx, dy, dz = minus(load(xs, at), x), minus(load(ys, at), y), minus(load(zs, at), z)
         square = added(added(times(dx, dx), times(dy, dy)), times(dz, dz))
         scale = where(
             at_most(square, near), added(constant, times(inverse_square, inverse(added(square, guard)))), nothing
         )
         align, cohere = at_most(square, middle), at_most(square, wide)
-        ax, ay, az = less(ax, times(scale, dx)), less(ay, times(scale, dy)), less(az, times(scale, dz))
+        ax, ay, az = minus(ax, times(scale, dx)), minus(ay, times(scale, dy)), minus(az, times(scale, dz))
         bx, by, bz = (
             added_where(align, bx, load(us, at)),
             added_where(align, by, load(vs, at)),

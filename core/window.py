@@ -27,8 +27,8 @@ from .lanes import (
     lane_of,
     larger,
     least,
-    less,
     load,
+    minus,
     smaller,
     splat,
     store,
@@ -66,9 +66,9 @@ def box_around(begin, end, packed):
     for block in range(begin, end, LANES):
         there = first_lanes(end - block)
         x, y, z = load(packed, block), load(packed, stride + block), load(packed, 2 * stride + block)
-        ax, bx = smaller(ax, where(there, x, far)), smaller(bx, where(there, less(nothing, x), far))
-        ay, by = smaller(ay, where(there, y, far)), smaller(by, where(there, less(nothing, y), far))
-        az, bz = smaller(az, where(there, z, far)), smaller(bz, where(there, less(nothing, z), far))
+        ax, bx = smaller(ax, where(there, x, far)), smaller(bx, where(there, minus(nothing, x), far))
+        ay, by = smaller(ay, where(there, y, far)), smaller(by, where(there, minus(nothing, y), far))
+        az, bz = smaller(az, where(there, z, far)), smaller(bz, where(there, minus(nothing, z), far))
     return least((ax, ay, az, bx, by, bz))
 
 
@@ -116,9 +116,9 @@ def fill_near(window, names, number, runs, packed, named, box, around):
         begin, end = runs[2 * index], runs[2 * index + 1]
         for block in range(begin, max(end, begin + USUAL), LANES):
             x, y, z = load(packed, block), load(packed, stride + block), load(packed, 2 * stride + block)
-            dx = larger(larger(less(lx, x), less(x, hx)), nothing)
-            dy = larger(larger(less(ly, y), less(y, hy)), nothing)
-            dz = larger(larger(less(lz, z), less(z, hz)), nothing)
+            dx = larger(larger(minus(lx, x), minus(x, hx)), nothing)
+            dy = larger(larger(minus(ly, y), minus(y, hy)), nothing)
+            dz = larger(larger(minus(lz, z), minus(z, hz)), nothing)
             square = added(added(times(dx, dx), times(dy, dy)), times(dz, dz))
             mask = both(at_most(square, most), first_lanes(end - block))
             store_packed(mask, x, window, at)

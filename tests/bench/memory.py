@@ -19,12 +19,12 @@ WARM = 2_000
 
 
 def case(name: str, count: int) -> tuple[Settings, State]:
-    """Settings and flock of that name."""
+    """Settings and flock of that name, as a step leaves it."""
     if name == "default":
         settings = replace(DEFAULT, count=count)
-        return settings, spawn(settings)
+        return settings, spawn(settings).stored()
     make = {"uniform": workloads.uniform, "stray": workloads.stray}[name]
-    return replace(PLAIN, count=count), make(count)
+    return replace(PLAIN, count=count), make(count).stored()
 
 
 def working_bytes(name: str, count: int, threads: int) -> float:
