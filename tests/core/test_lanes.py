@@ -4,6 +4,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -98,3 +103,22 @@ def test_a_window_holds_the_home_run_and_whoever_is_near_the_box_once(fill, seed
     near = near.reshape(6, room)
     assert np.array_equal(near[:, :size], packed[:6, found])
     assert (near[:3, size : size + LANES] == FAR).all() and (near[3:, size : size + LANES] == 0).all()
+
+
+def on_any_processor(tests: Path, cache: Path) -> None:
+    """Runs tests with code that any processor of this kind can run: other branches, and lanes that go in several parts."""
+    environment = os.environ | {
+        "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(cache),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not any_processor", str(tests)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_lanes_work_on_any_processor(tmp_path):
+    on_any_processor(Path(__file__), tmp_path)
+
+
+@pytest.mark.long
+def test_a_step_works_on_any_processor(tmp_path):
+    on_any_processor(Path(__file__).with_name("test_steering.py"), tmp_path)
