@@ -223,7 +223,7 @@ def look_around(
     for steps in range(1, 2 if complete != 0 else 3):
         if left == 0:
             break
-        within = min(look.reach, far * F(steps))
+        within = look.reach if complete != 0 else min(look.reach, far * F(steps))
         if steps == 2:
             count, size = hash_grid.runs_further(keys[home[BRICK]], home[ALONG], runs, grid)
             if size > WIDEST:

@@ -224,6 +224,13 @@ def assert_same(ours, theirs, sure):
         assert wrong.sum() <= 0.01 * sure.sum(), name
 
 
+def test_in_a_periodic_box_narrower_than_the_reach_few_boids_find_one_another():
+    """There is nobody further out to look for."""
+    flock = replace(FLOCK, count=3, space="BOX", boundary="PERIODIC", space_size=(1.0, 2.0, 3.0))
+    assert flock.count <= flock.neighbours
+    assert_same(*step_of_both(flock, Effectors()))
+
+
 steps = {name: st.sampled_from(CHOICES[name]) for name in ("blending", "integration", "avoidance")} | {
     "acceleration": st.sampled_from(steering.ACCELERATIONS),
     "attraction_steer": st.sampled_from(CHOICES["steer"]),
