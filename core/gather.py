@@ -15,7 +15,7 @@ import numpy as np
 from . import hash_grid, pairs, window
 from .counters import CROWD, CROWDED
 from .hash_grid import PADDING
-from .lanes import FAR, HUGE, LANES, ONE, ZERO, F, atomic_add, compiled, inverse_length, lowest_bit, store
+from .lanes import FAR, HUGE, LANES, ONE, TWO, ZERO, F, atomic_add, compiled, inverse_length, lowest_bit, store
 from .motion import CHUNK, CUT, ROWS, SUMS
 from .pairs import MOST, SLOT
 from .state import RECORD
@@ -44,11 +44,9 @@ class Scratch(NamedTuple):
     """float32 (2 * 6 * W,): two windows, one for every other cell: see `window`."""
     names: np.ndarray
     """int32 (2 * W,): where those in the windows stand in the grid's order."""
-    squares: np.ndarray
-    """float32 (W,): of their distances from one boid."""
     keys: np.ndarray
     found: np.ndarray
-    """float32 and int32 (W,): the squares and the places of those that may be among its nearest."""
+    """float32 and int32 (W,): squares of the distances, and places in the window, of those that may be among one boid's nearest."""
     chosen: np.ndarray
     chosen_keys: np.ndarray
     """int32 and float32 (MOST + LANES,): the same of its nearest."""
@@ -78,11 +76,11 @@ class Scratch(NamedTuple):
 def scratch_for(neighbours: int, room: int, kept: Scratch | None = None) -> Scratch:
     """With windows for so many boids; the rest is `kept` where there is one."""
     near, names = np.empty(12 * room, np.float32), np.empty(2 * room, np.int32)
-    squares, keys, found = np.empty(room, np.float32), np.empty(room, np.float32), np.empty(room, np.int32)
+    keys, found = np.empty(room + 2 * LANES, np.float32), np.empty(room + LANES, np.int32)
     if kept:
-        return kept._replace(near=near, names=names, squares=squares, keys=keys, found=found)
+        return kept._replace(near=near, names=names, keys=keys, found=found)
     return Scratch(
-        near, names, squares, keys, found, np.zeros(MOST + LANES, np.int32), np.zeros(MOST + LANES, np.float32),
+        near, names, keys, found, np.zeros(MOST + LANES, np.int32), np.zeros(MOST + LANES, np.float32),
         np.zeros(neighbours * SLOT, np.float32), np.zeros(CHUNK * LANES, np.float32), np.zeros(ROWS * CHUNK, np.float32),
         np.zeros(CHUNK, np.int32), np.zeros(CHUNK, np.int32), np.zeros((CHUNK, 6), np.int64), np.zeros(CHUNK, np.int64),
         np.zeros(128, np.int64), np.zeros(27, np.int64), np.zeros(hash_grid.BRICK, np.int64), np.zeros(LANES, np.int64),
@@ -272,23 +270,22 @@ def nearest_slots(lane, mine, view, scratch, names, order, x, y, z, boids_in, bo
 
     Returns whether they are known, and the square within which to look first for those of the next boid.
     """
-    squares, keys, found, chosen, chosen_keys, slots, rows = (
-        scratch.squares, scratch.keys, scratch.found, scratch.chosen, scratch.chosen_keys, scratch.slots, scratch.rows,
+    keys, found, chosen, chosen_keys, slots, rows = (
+        scratch.keys, scratch.found, scratch.chosen, scratch.chosen_keys, scratch.slots, scratch.rows,
     )  # fmt: skip
-    size = len(view[0])
-    pairs.measure(view, x, y, z, squares)
+    sight = (ZERO, ZERO, ZERO, ZERO, -TWO)
     if look.smooth == ZERO and look.widest >= -ONE:
         u, v, w = velocity_of(boid, boids_in)
         scale = inverse_length(u, v, w)
         all_round = ONE if u * u + v * v + w * w <= ZERO else ZERO
-        pairs.hide(view, x, y, z, (u * scale, v * scale, w * scale), all_round, look.widest, squares)
+        sight = (u * scale, v * scale, w * scale, all_round, look.widest)
     most = neighbours + 1
     bound = min(inner, look.reach)
     bound = bound * bound
     limit = min(limit, bound)
-    number = pairs.pick(size, limit, mine, squares, keys, found) if limit > ZERO else 0
+    number = pairs.pick(view, x, y, z, sight, limit, mine, keys, found) if limit > ZERO else 0
     if number < most and limit < bound:
-        number = pairs.pick(size, bound, mine, squares, keys, found)
+        number = pairs.pick(view, x, y, z, sight, bound, mine, keys, found)
     if number < most and inner < look.reach:
         return False, limit
     known, cut = pairs.choose(number, neighbours, keys, found, chosen)

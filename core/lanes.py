@@ -222,6 +222,28 @@ def at_most(typing, one, other):
 
 
 @intrinsic
+def above(typing, one, other):
+    """Where one is larger than the other."""
+
+    def generate(context, builder, signature, args):
+        return builder.fcmp_ordered(">", *args)
+
+    return MASK(NUMBERS, NUMBERS), generate
+
+
+@intrinsic
+def inverse_root(typing, numbers):
+    """1 / square root."""
+
+    def generate(context, builder, signature, args):
+        kind = args[0].type
+        root = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), "llvm.sqrt.v16f32")
+        return builder.fdiv(_constant(kind, 1.0), builder.call(root, args, fastmath=FLAGS), flags=FLAGS)
+
+    return NUMBERS(NUMBERS), generate
+
+
+@intrinsic
 def others(typing, integers, one):
     """Where an integer is another one."""
 

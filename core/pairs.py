@@ -20,6 +20,7 @@ from .lanes import (
     TWO,
     ZERO,
     F,
+    above,
     added,
     added_where,
     at_most,
@@ -32,7 +33,9 @@ from .lanes import (
     first_of,
     inverse,
     inverse_length,
+    inverse_root,
     lane_of,
+    larger,
     least,
     load,
     lowest_bit,
@@ -40,6 +43,7 @@ from .lanes import (
     others,
     smaller,
     splat,
+    store,
     store_packed,
     times,
     totals,
@@ -193,49 +197,53 @@ def nearest_intruder(window, names, order, x, y, z, heading, all_round, look):
 # the k nearest
 
 
-@compiled()
-def measure(window, x, y, z, squares):
-    """Squares of the distances of all in the window into `squares` float32 (W,)."""
+@compiled(forceinline=True)
+def within(window, block, place, sight, limit):
+    """Squares of the distances of sixteen in the window, and a mask of those within `limit` who are seen.
+
+    `sight` is the heading, 1 for a boid at rest, who sees all round, and the cosine that a neighbour must exceed to take anybody's place
+    among the nearest, below -1 for no such edge.
+    """
     xs, ys, zs, _, _, _ = window
-    for at in range(len(xs)):
-        dx, dy, dz = xs[at] - x, ys[at] - y, zs[at] - z
-        squares[at] = dx * dx + dy * dy + dz * dz
+    dx, dy, dz = minus(load(xs, block), place[0]), minus(load(ys, block), place[1]), minus(load(zs, block), place[2])
+    square = added(added(times(dx, dx), times(dy, dy)), times(dz, dz))
+    mask = at_most(square, splat(limit))
+    u, v, w, all_round, edge = sight
+    if edge >= -ONE:
+        ahead = added(added(times(dx, splat(u)), times(dy, splat(v))), times(dz, splat(w)))
+        cosine = added(times(ahead, inverse_root(larger(square, splat(TINY)))), splat(all_round))
+        mask = both(mask, above(where(at_most(square, splat(ZERO)), splat(ONE), cosine), splat(edge)))
+    return square, mask
 
 
 @compiled()
-def hide(window, x, y, z, heading, all_round, edge, squares):
-    """Moves those who are not seen out of reach: at a hard edge they take nobody's place among the nearest."""
-    xs, ys, zs, _, _, _ = window
-    for at in range(len(xs)):
-        square = squares[at]
-        _, cosine = seen_from(square, xs[at] - x, ys[at] - y, zs[at] - z, heading, all_round)
-        squares[at] = square if cosine > edge else FAR * FAR
-
-
-@compiled()
-def pick_bit_by_bit(size, limit, mine, squares, keys, found):
+def pick_bit_by_bit(window, x, y, z, sight, limit, mine, keys, found):
     """Those within `limit`, but for the boid itself at `mine`: squares into `keys`, places in the window into `found`; how many."""
-    number = 0
-    for block in range(0, size, LANES):
-        bits = bits_of(at_most(load(squares, block), splat(limit)))
+    number, place = 0, (splat(x), splat(y), splat(z))
+    for block in range(0, len(window[0]), LANES):
+        squares, mask = within(window, block, place, sight, limit)
+        spare = number + LANES  # behind all that may be found in this block
+        store(keys, spare, squares)
+        bits = bits_of(mask)
         while bits:
-            at = block + lowest_bit(bits)
-            keys[number], found[number] = squares[at], at
-            number += at != mine
+            lane = lowest_bit(bits)
+            keys[number], found[number] = keys[spare + lane], block + lane
+            number += block + lane != mine
             bits &= bits - 1
     return number
 
 
 @compiled()
-def pick_packed(size, limit, mine, squares, keys, found):
+def pick_packed(window, x, y, z, sight, limit, mine, keys, found):
     """As `pick_bit_by_bit`, without branches."""
-    number, most = 0, splat(limit)
-    for block in range(0, size, LANES):
-        numbers, places = load(squares, block), counted_from(block)
-        within = both(at_most(numbers, most), others(places, mine))
-        store_packed(within, numbers, keys, number)
-        store_packed(within, places, found, number)
-        number += bit_count(bits_of(within))
+    number, place = 0, (splat(x), splat(y), splat(z))
+    for block in range(0, len(window[0]), LANES):
+        squares, mask = within(window, block, place, sight, limit)
+        places = counted_from(block)
+        mask = both(mask, others(places, mine))
+        store_packed(mask, squares, keys, number)
+        store_packed(mask, places, found, number)
+        number += bit_count(bits_of(mask))
     return number
 
 
@@ -251,14 +259,13 @@ def choose(number, neighbours, keys, found, chosen):
     """
     if number > MOST:
         return False, FAR * FAR
-    for index in range(number, number + LANES):
-        keys[index] = FAR * FAR
     taken, cut, enough, one = 0, splat(FAR * FAR), splat(F(neighbours)), splat(ONE)
     for block in range(0, number, LANES):
-        numbers, no_further = load(keys, block), splat(ZERO)
+        there, no_further = first_lanes(number - block), splat(ZERO)
+        numbers = where(there, load(keys, block), splat(FAR * FAR))
         for index in range(number):
             no_further = added_where(at_most(splat(keys[index]), numbers), no_further, one)
-        near = both(at_most(no_further, enough), first_lanes(number - block))
+        near = both(at_most(no_further, enough), there)
         taken = pack_places(near, found, block, chosen, taken)
         cut = smaller(cut, where(near, splat(FAR * FAR), numbers))
     return taken == min(number, neighbours), lane_of(least((cut,)), np.int32(0))

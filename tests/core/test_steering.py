@@ -164,21 +164,28 @@ def called(kernel, *args):
 
 
 @given(
-    squares=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=70),
-    limit=st.sampled_from([-1.0, 1.0, 3.0]),
+    places=st.lists(st.sampled_from([-3.0, -1.0, 0.0, 1.0, 2.0]), max_size=70),
+    limit=st.sampled_from([-1.0, 1.0, 4.0]),
     mine=st.integers(0, 70),
+    edge=st.sampled_from([-2.0, 0.5]),
+    rests=st.booleans(),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=100, deadline=None)
 @pytest.mark.parametrize("pick", [pairs.pick_bit_by_bit, pairs.pick])
-def test_picking_takes_all_others_within_the_limit_in_their_order(pick, squares, limit, mine):
-    whole = -(-len(squares) // LANES) * LANES
-    padded = np.full(whole + LANES, FAR * FAR)
-    padded[: len(squares)] = squares
-    keys, found = np.empty(whole + LANES, np.float32), np.empty(whole + LANES, np.int32)
-    number = called(pick, whole, np.float32(limit), mine, padded, keys, found)
-    expected = [at for at, square in enumerate(squares) if square <= limit and at != mine]
+def test_picking_takes_all_others_within_the_limit_who_are_seen_in_their_order(pick, places, limit, mine, edge, rests):
+    """Along x, which is where the boid heads: who is behind it is not seen, who is in the same place is."""
+    whole = -(-len(places) // LANES) * LANES
+    window = np.zeros((6, whole), np.float32)
+    window[0] = FAR
+    window[0, : len(places)] = places
+    sight = tuple(np.float32(one) for one in ((0, 0, 0, 1, edge) if rests else (1, 0, 0, 0, edge)))
+    keys, found = np.empty(whole + 2 * LANES, np.float32), np.empty(whole + LANES, np.int32)
+    nowhere = np.float32(0)
+    number = called(pick, tuple(window), nowhere, nowhere, nowhere, sight, np.float32(limit), mine, keys, found)
+    seen = [place >= 0 or edge < -1 or rests for place in places]
+    expected = [at for at, place in enumerate(places) if place**2 <= limit and seen[at] and at != mine]
     assert list(found[:number]) == expected
-    assert list(keys[:number]) == [squares[at] for at in expected]
+    assert list(keys[:number]) == [places[at] ** 2 for at in expected]
 
 
 @given(squares=st.lists(st.integers(0, 30), max_size=70), neighbours=st.integers(1, 12))
