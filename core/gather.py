@@ -15,7 +15,7 @@ import numpy as np
 from . import hash_grid, pairs, window
 from .counters import CROWD, CROWDED
 from .hash_grid import PADDING
-from .lanes import FAR, HUGE, LANES, ONE, TWO, ZERO, F, atomic_add, compiled, inverse_length, lowest_bit, store
+from .lanes import FAR, HUGE, LANES, ONE, TWO, ZERO, F, atomic_add, compiled, inverse_length, joint, lowest_bit, store
 from .motion import CHUNK, CUT, ROWS, SUMS
 from .pairs import MOST, SLOT
 from .state import RECORD
@@ -88,7 +88,7 @@ def scratch_for(neighbours: int, room: int, kept: Scratch | None = None) -> Scra
     )  # fmt: skip
 
 
-@compiled()
+@joint()
 def gather_chunk(
     chunk, counters, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete, crowded
 ):
@@ -194,7 +194,7 @@ def any_left(begin, end, order, todo):
     return begin < end
 
 
-@compiled()
+@joint()
 def look_around(
     home, side, lanes, limit, chunk, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete
 ):
@@ -264,7 +264,7 @@ def look_around(
     return lanes, limit, 0
 
 
-@compiled()
+@joint()
 def nearest_slots(lane, mine, view, scratch, names, order, x, y, z, boids_in, boid, look, neighbours, limit, inner):
     """Looks up the nearest of one boid and writes them into slots. `inner` is how far the window reaches.
 
@@ -321,7 +321,7 @@ def copy_slots(number, neighbours, lane, view, x, y, z, chosen, slots):
             slots[place * SLOT + part * CHUNK + np.int64(lane)] = FAR if part < 3 else ZERO
 
 
-@compiled()
+@joint()
 def general_sums(scratch, lane, view, names, order, x, y, z, boids_in, boid, look):
     """Into rows."""
     rows = scratch.rows

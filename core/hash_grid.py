@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .lanes import LANES, bit_count, compiled, inverse_length, prefetch, transpose
+from .lanes import LANES, bit_count, compiled, inverse_length, joint, prefetch, transpose
 from .state import RECORD
 
 BRICK = 32
@@ -173,7 +173,7 @@ def place_range(at, ranges, grid):
         unsorted[slot] = boid
 
 
-@compiled()
+@joint()
 def sort_bucket(home, boids, frame, headings, scratch, grid):
     """Sorts one bucket by brick and cell, and packs it.
 

@@ -19,6 +19,7 @@ from .lanes import (
     atomic_add,
     called_from_python,
     compiled,
+    joint,
     load,
     store,
     transpose,
@@ -158,7 +159,7 @@ def fill_lanes(lanes, scratch):
     return whole
 
 
-@compiled()
+@joint()
 def stage(lanes, scratch, packed, boids_in, traits, headings):
     """Brings the boids' own data into rows: most of it as it stood in the grid, and velocities if it has their `headings` there."""
     boids, rows, stood = scratch.boids, scratch.rows, scratch.stood
@@ -206,7 +207,7 @@ def varied(lanes, boids, rows, row, trait):
             rows[row + lane] = trait[boids[lane]]
 
 
-@compiled()
+@joint()
 def fly_chunk(lanes, whole, scratch, settings, dodging, spheres, attractors, boids_out, touched):
     """From the pair sums in rows to the new state of `lanes` boids; `whole` counts those that fill up."""
     boids, rows = scratch.boids, scratch.rows

@@ -30,6 +30,16 @@ class _Part(JITCodeLibrary):
         super()._finalize_final_module()
 
 
+class _Joint(_Part):
+    """As `_Part`, of one that mostly calls others: it is optimised where it is laid into alone."""
+
+    def _optimize_final_module(self):
+        passes, builder = self._codegen._module_pass_manager(
+            loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap"
+        )
+        passes.run(self._final_module, builder)
+
+
 NEEDLESS = {
     untyped_passes.WithLifting, untyped_passes.InlineClosureLikes, untyped_passes.MakeFunctionToJitFunction,
     untyped_passes.InlineInlinables, untyped_passes.RewriteDynamicRaises, untyped_passes.FindLiterallyCalls,
@@ -52,10 +62,18 @@ class KernelCompiler(CompilerBase):
 class PartCompiler(KernelCompiler):
     """For functions that are laid into others."""
 
+    library = _Part
+
     def define_pipelines(self):
-        self.state.library = _Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
         return super().define_pipelines()
+
+
+class JointCompiler(PartCompiler):
+    """For those among them that mostly call others."""
+
+    library = _Joint
 
 
 class KernelCache(FunctionCache):

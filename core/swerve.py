@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .avoidance import BOUNCES, HEAD_ON, NEARLY, ROUNDING
-from .lanes import HALF, ONE, THREE, TINY, TWO, ZERO, F, compiled, inverse_length
+from .lanes import HALF, ONE, THREE, TINY, TWO, ZERO, F, compiled, inverse_length, joint
 from .motion import CHUNK, NEAR, NEW_POSITION, NEW_VELOCITY, POSITION, VELOCITY, dot
 
 SPHERE = np.dtype(
@@ -92,7 +92,7 @@ def push_of(x, y, z, u, v, w, sphere, swerve):
     return push, push * sx, push * sy, push * sz
 
 
-@compiled()
+@joint()
 def steer(lane, rows, spheres, swerve):
     """Turns one boid's new velocity away from the spheres ahead: see `avoidance.steered`."""
     x, y, z = rows[POSITION + lane], rows[POSITION + CHUNK + lane], rows[POSITION + 2 * CHUNK + lane]
@@ -124,7 +124,7 @@ def steer(lane, rows, spheres, swerve):
     )
 
 
-@compiled()
+@joint()
 def steer_all(rows, lanes, spheres, swerve):
     """Turns those away that fly at a sphere, and marks who is near one."""
     for index in range(NEAR, NEAR + lanes):
@@ -163,7 +163,7 @@ def touches(lane, rows, sphere, swerve):
     )
 
 
-@compiled()
+@joint()
 def kept_out(lane, rows, spheres, swerve):
     """Keeps one boid out of the one sphere that it touches; False where that is a matter for `avoidance.resolve`.
 
