@@ -256,13 +256,12 @@ def first_size(position: np.ndarray, settings: Settings, reach: float) -> float:
         return reach
     some = np.sort(position[:: max(1, len(position) // SAMPLE)], axis=0)
     edge = len(some) // 10
-    ranges = np.sort(some[-1 - edge] - some[edge])[::-1] / 0.8
-    size, share = reach, SHARE * (settings.neighbours + 1) / len(position)
-    for axes in (1, 2, 3):
-        if ranges[axes - 1] > 0:
-            smaller = float(np.prod(ranges[:axes], dtype=float) * share) ** (1 / axes)
-            if axes == 1 or ranges[axes - 1] > smaller:
-                size = smaller
+    size, room = reach, SHARE * (settings.neighbours + 1) / len(position)
+    for axes, extent in enumerate(sorted(((some[-1 - edge] - some[edge]) / 0.8).tolist(), reverse=True), 1):
+        room *= extent
+        smaller = room ** (1 / axes)
+        if extent > 0 and (axes == 1 or extent > smaller):
+            size = smaller
     return min(size, reach)
 
 
@@ -435,10 +434,10 @@ class Flight:
             centre, radius = np.array([one.centre for one in found]), np.array([one.radius for one in found])
             way = centre[:, 1] - centre[:, 0]
             moved = np.sqrt(avoidance.dot(way, way))
-            made["first"], made["last"], made["moves"] = centre[:, 0], centre[:, 1], way / dt
-            made["radius"], made["last_radius"] = radius[:, 0], radius[:, 1]
-            made["growth"], made["strength"] = (radius[:, 1] - radius[:, 0]) / dt, [one.strength for one in found]
-            made["reach"] = radius.max(axis=1) + moved / 2 + moved / dt * ahead
+            growth = (radius[:, 1] - radius[:, 0]) / dt
+            strength, reach = [one.strength for one in found], radius.max(axis=1) + moved / 2 + moved / dt * ahead
+            parts = (centre[:, 0], centre[:, 1], way / dt, radius, np.stack((growth, strength, reach), axis=1))
+            made[:] = np.concatenate(parts, axis=1, dtype=np.float32).view(swerve.SPHERE)[:, 0]
         return made
 
 
