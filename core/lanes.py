@@ -42,7 +42,7 @@ QUARTER, STRAIGHT = F(np.pi / 2), F(np.pi)
 
 
 HAS_COMPRESS = not numba.config.CPU_NAME and bool(llvm.get_host_cpu_features().get("avx512f", False))
-"""Whether the processor packs the lanes of a mask together: see `compress_within`."""
+"""Whether the processor packs the lanes of a mask together: see `store_packed`."""
 
 
 def compiled(**options):
