@@ -543,11 +543,12 @@ def to_settings(own: FLOCK_PG_flock) -> Settings:
     Raises:
         FlockError: a value that is out of range, as a sentence.
     """
-    values = {entry.name: _value(own, entry.name) for entry in fields(Settings) if entry.name not in RULES}
+    values = _values(own, DEFAULTS, [entry.name for entry in fields(Settings) if entry.name not in RULES])
     for name, (switch, endless) in _LIMITS.items():
         if not getattr(own, switch):
             values[name] = endless
-    rules = {name: Rule(**{e.name: _value(getattr(own, name), e.name) for e in fields(Rule)}) for name in RULES}
+    parts = [entry.name for entry in fields(Rule)]
+    rules = {name: Rule(**_values(getattr(own, name), getattr(DEFAULTS, name), parts)) for name in RULES}
     return Settings(**values, **rules)
 
 
@@ -583,10 +584,14 @@ def scale_lengths(own: FLOCK_PG_flock, factor: float) -> None:
             setattr(getattr(own, name), part, getattr(getattr(own, name), part) * factor)
 
 
-def _value(owner: Any, name: str) -> Any:
-    value = getattr(owner, name)
+def _values(owner: Any, defaults: Settings | Rule, names: list[str]) -> dict[str, Any]:
+    return {name: _value(getattr(owner, name), getattr(defaults, name)) for name in names}
+
+
+def _value(value: Any, default: Any) -> Any:
     if isinstance(value, float):
-        return _plain(value)
+        # an angle's default is no short decimal, and whoever asks whether a setting is at its default has to find it so
+        return default if np.float32(default) == np.float32(value) else _plain(value)
     return tuple(_plain(part) for part in value) if hasattr(value, "__len__") and not isinstance(value, str) else value
 
 

@@ -72,9 +72,13 @@ def test_the_panel_shows_the_flock_of_whatever_is_selected(flock, properties):
 
 
 def test_the_properties_start_as_the_settings_defaults(flock, properties, core):
-    found = properties.to_settings(flock.flock).to_dict()
-    for name, wanted in core.Settings().to_dict().items():
-        assert found[name] == (pytest.approx(wanted) if not isinstance(wanted, str) else wanted), name
+    assert properties.to_settings(flock.flock) == core.Settings()
+
+
+def test_a_new_flock_is_flown_by_the_compiled_step(flock, properties):
+    from bl_ext.user_default.flock.core import steering
+
+    assert steering.covers_settings(properties.to_settings(flock.flock))
 
 
 def test_settings_survive_the_way_through_the_properties(flock, properties, core):
