@@ -22,6 +22,9 @@ TOLERANCE = 0.001
 LEFT = 20.0
 """Times the flock's median distance from its middle: further away, and further than that many body lengths, a boid has left."""
 
+FLOWN_APART = 4.0
+"""Times the distance that counts as near: pairs further apart are no guess at the nearest."""
+
 BLOCK = 1_000_000
 """Pairs of boids that are measured at a time, to bound the memory."""
 
@@ -121,13 +124,15 @@ class Checker:
         self._settings, self._effectors, self._fps = settings, effectors, fps
         self._turn_limit = orientation.turn_limit(settings) if settings.smoothing > 0 else settings.max_turn_rate
         self._index, self._before = first, before
+        self._nearest: tuple[int, int] | None = None
+        """The nearest pair of the frame before: it is seldom far apart in the next one."""
 
     def add(self, position, velocity, rotation) -> np.ndarray:
         """The next frame: (N, 3), (N, 3), (N, 4). Returns float64 (6, 3): count, frame and worst of each finding."""
         now = tuple(np.asarray(array, float) for array in (position, velocity, rotation))
         index = float(self._index)
         found = {
-            "collisions": self._pairs(now[0][np.isfinite(now[0]).all(axis=1)], index),
+            "collisions": self._pairs(now[0], index),
             "inside": self._obstacles(now[0], index),
             "leavers": self._leavers(now[0], index),
         }
@@ -142,9 +147,13 @@ class Checker:
         return _rows(found.get(name, Finding()) for name in NAMES)
 
     def _pairs(self, points: np.ndarray, frame: float) -> Finding:
+        guess, self._nearest, whole = self._nearest, None, np.isfinite(points).all()
+        if not whole:  # who is left has other indices
+            points, guess = points[np.isfinite(points).all(axis=1)], None
         if len(points) < 2:
             return Finding()
-        pairs, nearest = nearest_pairs(points, self._settings.body_length / 2)
+        pairs, nearest, found = _pairs_and_nearest(points, self._settings.body_length / 2, guess)
+        self._nearest = found if whole else None
         return Finding(pairs, frame, nearest)
 
     def _obstacles(self, points: np.ndarray, moment: float) -> Finding:
@@ -153,8 +162,11 @@ class Checker:
         share = moment * settings.substeps - sample
         count, worst = 0, 0.0
         for one in avoidance.obstacles(self._effectors.at(sample), settings, 1.0 / self._fps):
-            size = one.at(share)[1] if isinstance(one, avoidance.Sphere) else settings.body_length
-            depth = -one.distance(points, share)[0]
+            if isinstance(one, avoidance.Sphere):  # most obstacles are, and the direction away is not asked for
+                centre, size = one.at(share)
+                depth = size - _distance(points, centre)
+            else:
+                size, depth = settings.body_length, -one.distance(points, share)[0]
             inside = depth > TOLERANCE * size
             count, worst = count + int(inside.sum()), max(worst, float(depth.max(initial=0.0, where=inside)))
         return Finding(count, moment if count else -1.0, worst)
@@ -178,12 +190,32 @@ def nearest_pairs(points: np.ndarray, limit: float) -> tuple[int, float]:
     """How many pairs of (N, 3) are nearer than the limit, and the nearest distance; infinite where there is no pair."""
     if len(points) < 2:
         return 0, np.inf
-    pairs, nearest = 0, _some_near_pair(points)
-    for one, two in _pairs_within(points, max(limit, nearest)):
-        distance = _distance(points[one], points[two])
-        pairs += int((distance < limit).sum())
-        nearest = min(nearest, float(distance.min(initial=np.inf)))
+    pairs, nearest, _ = _pairs_and_nearest(points, limit)
     return pairs, nearest
+
+
+def _pairs_and_nearest(
+    points: np.ndarray, limit: float, guess: tuple[int, int] | None = None
+) -> tuple[int, float, tuple[int, int] | None]:
+    """As `nearest_pairs`, and which pair is the nearest, of two points at least.
+
+    Args:
+        guess: a pair that may be near: the nearer it is, the quicker.
+    """
+    nearest = float(_distance(points[[guess[0]]], points[[guess[1]]])[0]) if guess else np.inf
+    pairs, which = 0, guess
+    if nearest > FLOWN_APART * limit:
+        nearest, which = min((nearest, guess), (_some_near_pair(points), None), key=lambda one: one[0])
+    reach = max(limit, nearest)
+    for one, two in _pairs_within(points, reach):
+        if not len(one):
+            continue
+        distance = _distance(points[one], points[two])
+        pairs += int(np.count_nonzero(distance < limit))
+        least = int(np.argmin(distance))
+        if distance[least] < nearest:
+            nearest, which = float(distance[least]), (int(one[least]), int(two[least]))
+    return pairs, nearest, which
 
 
 def _distance(one: np.ndarray, two: np.ndarray) -> np.ndarray:

@@ -115,6 +115,22 @@ def test_near_pairs_are_those_of_all_pairs(spread):
             assert nearest == pytest.approx(apart.min(), abs=1e-12)
 
 
+def test_near_pairs_are_found_in_every_frame_whoever_was_nearest_before():
+    random = np.random.default_rng(5)
+    position = np.cumsum(random.normal(size=(12, 40, 3)), axis=0) + random.normal(size=(40, 3))
+    position[4] = random.normal(size=(40, 3)) * 1e4  # they jump apart
+    position[7, 3], position[9, 5] = np.nan, np.inf  # some are left out, and are back
+    position[8, 1] = position[8, 39] + (0.01, 0.0, 0.0)
+    velocity, rotation = np.zeros_like(position), np.tile((1.0, 0.0, 0.0, 0.0), (12, 40, 1))
+    checker = flight_check.Checker(Settings(), Effectors(), 24.0)
+    for frame, points in enumerate(position):
+        count, _, worst = checker.add(points, velocity[frame], rotation[frame])[0]
+        there = points[np.isfinite(points).all(axis=1)]
+        apart = np.linalg.norm(there[:, None] - there[None], axis=-1)[np.triu_indices(len(there), 1)]
+        assert count == (apart < 0.5).sum()
+        assert worst == pytest.approx(apart.min(), rel=1e-12)
+
+
 def test_empty_clips_and_single_frames_have_no_faults():
     for frames, boids in ((1, 0), (5, 0), (1, 1), (1, 3)):
         arrays = np.zeros((frames, boids, 3)), np.zeros((frames, boids, 3)), np.zeros((frames, boids, 4))
