@@ -133,7 +133,8 @@ def bake(options: Any) -> dict[str, float]:
     flock = new_flock(size.slow)
     baking, sampling, core = own("flock_addon.bake"), own("flock_addon.sampling"), own("core")
     settings = own("flock_addon.properties").to_settings(flock.flock)
-    effectors = sampling.effectors(sampling.sample(flock, scene, 1, size.frames, settings.substeps))
+    samples = sampling.sample(flock, scene, 1, size.frames, settings.substeps)
+    effectors = sampling.effectors(samples, settings.flock_width)  # the very flight that is baked
 
     def fly(threads: int) -> None:
         for _ in core.Simulation(settings, effectors, frames=size.frames, engine="NUMBA", threads=threads):
