@@ -60,10 +60,12 @@ class Grid(NamedTuple):
     """int32 (N,): boids in the order of the buckets."""
     order: np.ndarray
     """int32 (N,): boids in the order of their cells."""
+    cell: np.ndarray
+    """int64 (N,): each boid's cell, see `cell_key`: in the memory of `packed`, which is filled later."""
     place: np.ndarray
-    """int32 (N,): each boid's bucket; then, in the order of the buckets, its brick among those of its bucket and its cell in that."""
+    """int32 (N,): in the order of the buckets each boid's brick among those of its bucket, and its cell in that."""
     brick_key: np.ndarray
-    """int64 (N,): see `brick_key`."""
+    """int64 (N,): each boid's cell in the order of the buckets, then the keys of the bricks."""
     brick_cells: np.ndarray
     """uint32 (N,): a bit for each cell that is not empty."""
     brick_start: np.ndarray
@@ -81,7 +83,8 @@ def grid_for(count: int, ranges: int) -> Grid:
     unsorted, order, place, brick_start, brick_first, cell_end = (np.empty(count, np.int32) for _ in range(6))
     return Grid(
         packed, np.empty((ranges, buckets), np.int32), np.zeros(buckets + 1, np.int32), np.zeros(buckets, np.int32),
-        unsorted, order, place, np.empty(count, np.int64), np.empty(count, np.uint32), brick_start, brick_first, cell_end,
+        unsorted, order, packed[: 2 * count].view(np.int64), place, np.empty(count, np.int64), np.empty(count, np.uint32),
+        brick_start, brick_first, cell_end,
     )  # fmt: skip
 
 
@@ -106,23 +109,23 @@ def cell_in_period(coordinate, axis, frame):
 
 @compiled(forceinline=True)
 def cell_of(boid, boids, frame):
-    """The brick in which a boid is, and the cell in that. `boids` float32 (RECORD * N,): records one after the other."""
+    """The cell in which a boid is, see `cell_key`. `boids` float32 (RECORD * N,): records one after the other."""
+    x, y, z = boids[RECORD * boid], boids[RECORD * boid + 1], boids[RECORD * boid + 2]
     if frame[2, X] > 0.0:
-        x = cell_in_period(boids[RECORD * boid], X, frame)
-        y, z = cell_in_period(boids[RECORD * boid + 1], Y, frame), cell_in_period(boids[RECORD * boid + 2], Z, frame)
-    else:
-        x, y, z = (
-            cell(boids[RECORD * boid], X, frame),
-            cell(boids[RECORD * boid + 1], Y, frame),
-            cell(boids[RECORD * boid + 2], Z, frame),
-        )
-    return brick_key(x, y, z), x & (BRICK - 1)
+        return cell_key(cell_in_period(x, X, frame), cell_in_period(y, Y, frame), cell_in_period(z, Z, frame))
+    return cell_key(cell(x, X, frame), cell(y, Y, frame), cell(z, Z, frame))
+
+
+@compiled(forceinline=True)
+def cell_key(x, y, z):
+    """A cell as one number: that of its brick, and behind it five bits for its place in that."""
+    return ((z << BITS) | y) << BITS | x
 
 
 @compiled(forceinline=True)
 def brick_key(x, y, z):
     """The brick of a cell, as one number."""
-    return (((z << BITS) | y) << BITS | x) >> 5
+    return cell_key(x, y, z) >> 5
 
 
 @compiled(forceinline=True)
@@ -139,15 +142,15 @@ def bucket_of(key, buckets):
 @compiled()
 def count_range(at, ranges, boids, frame, grid):
     """Buckets of one of the `ranges` of the boids, and how many it has in each."""
-    following, bucket = grid.following, grid.place
+    following, cells = grid.following, grid.cell
     buckets = following.shape[1]
     for index in range(buckets):
         following[at, index] = 0
-    begin, end = at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges
+    begin, end = at * len(cells) // ranges, (at + 1) * len(cells) // ranges
     for boid in range(begin, end):
-        bucket[boid] = bucket_of(cell_of(boid, boids, frame)[0], buckets)
+        cells[boid] = cell_of(boid, boids, frame)
     for boid in range(begin, end):
-        following[at, bucket[boid]] += 1
+        following[at, bucket_of(cells[boid] >> 5, buckets)] += 1
 
 
 @compiled()
@@ -165,16 +168,18 @@ def start_buckets(ranges, grid):
 @compiled()
 def place_range(at, ranges, grid):
     """Puts the boids of one range into their buckets."""
-    following, unsorted, bucket = grid.following, grid.unsorted, grid.place
-    for boid in range(at * len(bucket) // ranges, (at + 1) * len(bucket) // ranges):
-        home = bucket[boid]
+    following, cells, unsorted, keys = grid.following, grid.cell, grid.unsorted, grid.brick_key
+    buckets = following.shape[1]
+    for boid in range(at * len(cells) // ranges, (at + 1) * len(cells) // ranges):
+        home = bucket_of(cells[boid] >> 5, buckets)
         slot = following[at, home]
         following[at, home] = slot + 1
         unsorted[slot] = boid
+        keys[slot] = cells[boid]
 
 
 @joint()
-def sort_bucket(home, boids, frame, headings, scratch, grid):
+def sort_bucket(home, boids, headings, scratch, grid):
     """Sorts one bucket by brick and cell, and packs it.
 
     `headings`: not the velocities but their directions are packed.
@@ -183,7 +188,7 @@ def sort_bucket(home, boids, frame, headings, scratch, grid):
     begin, end = np.int64(start[home]), np.int64(start[home + 1])
     if len(boids) > CACHED * RECORD:
         expect(end, np.int64(start[min(home + 2, len(start) - 1)]), boids, grid.unsorted)
-    found = _name_bricks(begin, end, boids, frame, grid)
+    found = _name_bricks(begin, end, grid)
     grid.bricks[home] = found
     following, first = begin, begin
     for brick in range(begin, begin + found):
@@ -224,18 +229,18 @@ def expect(begin, end, boids, order):
 
 
 @compiled(forceinline=True)
-def _name_bricks(begin, end, boids, frame, grid):
+def _name_bricks(begin, end, grid):
     """Lists the different bricks of a bucket, and writes down the brick and the cell in it of each boid; how many bricks there are."""
-    unsorted, place, keys = grid.unsorted, grid.place, grid.brick_key
+    place, keys = grid.place, grid.brick_key
     found, brick = 0, 0
     for slot in range(begin, end):
-        key, along = cell_of(np.int64(unsorted[slot]), boids, frame)
+        key, along = keys[slot] >> 5, keys[slot] & (BRICK - 1)
         if found == 0 or keys[begin + brick] != key:
             brick = 0
             while brick < found and keys[begin + brick] != key:
                 brick += 1
             if brick == found:
-                keys[begin + brick] = key
+                keys[begin + brick] = key  # the list never overtakes the boids whose keys it is written over
                 found += 1
         place[slot] = brick * BRICK + along
     return found

@@ -83,7 +83,7 @@ def build(phase, counters, boids, headings, frame, scratch, grid):
                 hash_grid.place_range(task, ranges, grid)
             else:
                 for bucket in range(task * SORTS, min((task + 1) * SORTS, buckets)):
-                    hash_grid.sort_bucket(bucket, boids, frame, headings, scratch, grid)
+                    hash_grid.sort_bucket(bucket, boids, headings, scratch, grid)
             atomic_add(counters, READY + phase, 1)
         if waits(counters, phase, tasks):
             return phase
