@@ -34,6 +34,7 @@ PADDING = 4 * LANES
 """Room behind the boids in a window."""
 
 NOTHING = np.int64(-1)
+"""In place of a brick that is not there: the last of the tables, which has no cells."""
 
 X, Y, Z = np.int64(0), np.int64(1), np.int64(2)
 """The axes, of a type of their own: numba compiles a function again for each literal number."""
@@ -67,11 +68,11 @@ class Grid(NamedTuple):
     brick_key: np.ndarray
     """int64 (N,): each boid's cell in the order of the buckets, then the keys of the bricks."""
     brick_cells: np.ndarray
-    """uint32 (N,): a bit for each cell that is not empty."""
+    """uint32 (N + 1,): a bit for each cell that is not empty; the last one is NOTHING."""
     brick_start: np.ndarray
-    """int32 (N,): where the boids of each brick start."""
+    """int32 (N + 1,): where the boids of each brick start."""
     brick_first: np.ndarray
-    """int32 (N,): where the cells of each brick start in `cell_end`."""
+    """int32 (N + 1,): where the cells of each brick start in `cell_end`."""
     cell_end: np.ndarray
     """int32 (N,): where the boids of each cell that is not empty end."""
 
@@ -80,10 +81,11 @@ def grid_for(count: int, ranges: int) -> Grid:
     """Room for so many boids; they are counted in so many ranges at a time."""
     buckets = 1 << max(0, int(np.ceil(np.log2(max(1, count / LOAD)))))
     packed = np.zeros(RECORD * (count + PADDING), np.float32)
-    unsorted, order, place, brick_start, brick_first, cell_end = (np.empty(count, np.int32) for _ in range(6))
+    unsorted, order, place, cell_end = (np.empty(count, np.int32) for _ in range(4))
+    brick_cells, brick_start, brick_first = (np.zeros(count + 1, kind) for kind in (np.uint32, np.int32, np.int32))
     return Grid(
         packed, np.empty((ranges, buckets), np.int32), np.zeros(buckets + 1, np.int32), np.zeros(buckets, np.int32),
-        unsorted, order, packed[: 2 * count].view(np.int64), place, np.empty(count, np.int64), np.empty(count, np.uint32),
+        unsorted, order, packed[: 2 * count].view(np.int64), place, np.empty(count, np.int64), brick_cells,
         brick_start, brick_first, cell_end,
     )  # fmt: skip
 
@@ -288,14 +290,19 @@ def find_brick(x, y, z, start, bricks, keys):
 
 
 @compiled(forceinline=True)
-def run(brick, low, high, grid):
-    """Begin and end of the boids in the cells `low` to `high` of a brick."""
+def add_run(brick, low, high, number, size, runs, grid):
+    """Adds the boids in the cells `low` to `high` of a brick, if there are any, to the runs: see `runs_around`.
+
+    Without branches: at the border of a flock many bricks are not there, which nobody can foresee.
+    """
     cells, brick_start, brick_first, cell_end = grid.brick_cells, grid.brick_start, grid.brick_first, grid.cell_end
     bits, first = np.int64(cells[brick]), np.int64(brick_first[brick])
     before = first + bit_count(bits & ((np.int64(1) << low) - 1))
     after = first + bit_count(bits & ((np.int64(2) << high) - 1))
     begin = np.int64(cell_end[before - 1]) if before > first else np.int64(brick_start[brick])
-    return begin, np.int64(cell_end[after - 1]) if after > first else begin
+    end = np.int64(cell_end[after - 1]) if after > first else begin
+    runs[2 * number], runs[2 * number + 1] = begin, end
+    return number + (end > begin), size + end - begin
 
 
 @compiled()
@@ -321,12 +328,7 @@ def runs_around(along, around, runs, grid):
             brick = around[3 * row + side]
             low = max(along - 1 - BRICK * (side - 1), 0)
             high = min(along + 1 - BRICK * (side - 1), BRICK - 1)
-            if brick >= 0 and low <= high:
-                begin, end = run(brick, low, high, grid)
-                if end > begin:
-                    runs[2 * number], runs[2 * number + 1] = begin, end
-                    number += 1
-                    size += end - begin
+            number, size = add_run(brick, low, high, number, size, runs, grid)
     return number, size
 
 
@@ -339,13 +341,8 @@ def runs_further(key, along, runs, grid):
     for row in range(25):
         for part in range((x - 2) >> 5, ((x + 2) >> 5) + 1):
             brick = find_brick(part * BRICK, y + row % 5 - 2, z + row // 5 - 2, grid.start, grid.bricks, grid.brick_key)
-            if brick >= 0:
-                low, high = max(x - 2 - part * BRICK, 0), min(x + 2 - part * BRICK, BRICK - 1)
-                begin, end = run(brick, low, high, grid)
-                if end > begin:
-                    runs[2 * number], runs[2 * number + 1] = begin, end
-                    number += 1
-                    size += end - begin
+            low, high = max(x - 2 - part * BRICK, 0), min(x + 2 - part * BRICK, BRICK - 1)
+            number, size = add_run(brick, low, high, number, size, runs, grid)
     return number, size
 
 
@@ -372,11 +369,6 @@ def runs_in_period(key, along, frame, runs, grid):
                 brick = find_brick(
                     place, MIDDLE + (y + dy) % ny, MIDDLE + (z + dz) % nz, grid.start, grid.bricks, grid.brick_key
                 )
-                if brick >= 0:
-                    at = place & (BRICK - 1)
-                    begin, end = run(brick, at, at, grid)
-                    if end > begin:
-                        runs[2 * number], runs[2 * number + 1] = begin, end
-                        number += 1
-                        size += end - begin
+                at = place & (BRICK - 1)
+                number, size = add_run(brick, at, at, number, size, runs, grid)
     return number, size
