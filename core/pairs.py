@@ -68,6 +68,9 @@ factors of the offset over 1, 1 / d, 1 / d² and 1 / d³, and 1 if only the near
 NEAR, MIDDLE, WIDE = np.int64(0), np.int64(1), np.int64(2)
 """The rules: separation, alignment, cohesion."""
 
+TOGETHER = 8
+"""Candidates that are compared without asking whether there are so many: loops that end now here, now there, cost more."""
+
 MOST = 64
 """Candidates that are ranked by counting; more are sorted in."""
 
@@ -259,12 +262,13 @@ def choose(number, neighbours, keys, found, chosen):
     """
     if number > MOST:
         return False, FAR * FAR
+    store(keys, number, splat(FAR * FAR))
     taken, cut, enough, one = 0, splat(FAR * FAR), splat(F(neighbours)), splat(ONE)
     for block in range(0, number, LANES):
-        there, no_further = first_lanes(number - block), splat(ZERO)
-        numbers = where(there, load(keys, block), splat(FAR * FAR))
-        for index in range(number):
-            no_further = added_where(at_most(splat(keys[index]), numbers), no_further, one)
+        there, numbers, no_further = first_lanes(number - block), load(keys, block), splat(ZERO)
+        for some in range(0, number, TOGETHER):
+            for index in range(some, some + TOGETHER):
+                no_further = added_where(at_most(splat(keys[index]), numbers), no_further, one)
         near = both(at_most(no_further, enough), there)
         taken = pack_places(near, found, block, chosen, taken)
         cut = smaller(cut, where(near, splat(FAR * FAR), numbers))
