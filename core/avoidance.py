@@ -242,17 +242,24 @@ class Box(Flat):
         return np.divide(left, np.abs(ahead), out=np.full_like(left, np.inf), where=np.abs(ahead) > 1e-9).min(axis=1)
 
 
+def balls(effectors: Effectors, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The spheres as boids meet them, at begin and end of the step: centres (2, S, 3), radii (2, S), and strengths (S,).
+
+    A boid in the plane meets the circle in which the plane cuts the sphere.
+    """
+    group = effectors.spheres
+    centre, radius = group.centre, np.maximum(group.radius, 0.0)
+    if settings.plane:
+        radius = np.sqrt(np.maximum(radius**2 - centre[..., 2] ** 2, 0.0))
+        centre = centre * (1.0, 1.0, 0.0)
+    there = radius.max(axis=0) > 0
+    return centre[:, there], radius[:, there], group.strength[0, there]
+
+
 def obstacles(effectors: Effectors, settings: Settings, dt: float) -> list:
     """All that nobody may be inside, over one step; effectors hold its begin and end."""
-    group = effectors.spheres
-    found: list = []
-    for index in range(group.radius.shape[1]):
-        centre, radius = group.centre[:, index], group.radius[:, index]
-        if settings.plane:  # a boid in the plane meets the circle in which the plane cuts the sphere
-            radius = np.sqrt(np.maximum(radius**2 - centre[:, 2] ** 2, 0.0))
-            centre = centre * (1.0, 1.0, 0.0)
-        if radius.max() > 0:
-            found.append(Sphere(centre, radius, float(group.strength[0, index]), dt))
+    centre, radius, strength = balls(effectors, settings)
+    found: list = [Sphere(centre[:, at], radius[:, at], float(strength[at]), dt) for at in range(len(strength))]
     planes = [
         (effectors.planes.point[:, at], effectors.planes.normal[:, at]) for at in range(effectors.planes.point.shape[1])
     ]

@@ -411,7 +411,7 @@ class Flight:
         made["wander_blend"], made["knot"] = share * share * (3 - 2 * share), int(np.floor(time))
         self.motion, self.dodging = made[0], dodging[0]
         self.attractors = self._attractors(settings, effectors)
-        self.spheres = self._spheres(avoidance.obstacles(effectors, settings, dt), float(dodging[0]["ahead"]), dt)
+        self.spheres = self._spheres(*avoidance.balls(effectors, settings), float(dodging[0]["ahead"]), dt)
 
     @staticmethod
     def _attractors(settings: Settings, effectors: Effectors) -> np.ndarray:
@@ -427,18 +427,16 @@ class Flight:
         return made
 
     @staticmethod
-    def _spheres(obstacles: list, ahead: float, dt: float) -> np.ndarray:
-        found = [one for one in obstacles if isinstance(one, avoidance.Sphere)]
-        made = np.zeros(len(found), swerve.SPHERE)
-        if found:
-            centre, radius = np.array([one.centre for one in found]), np.array([one.radius for one in found])
-            way = centre[:, 1] - centre[:, 0]
-            moved = np.sqrt(avoidance.dot(way, way))
-            growth = (radius[:, 1] - radius[:, 0]) / dt
-            strength, reach = [one.strength for one in found], radius.max(axis=1) + moved / 2 + moved / dt * ahead
-            parts = (centre[:, 0], centre[:, 1], way / dt, radius, np.stack((growth, strength, reach), axis=1))
-            made[:] = np.concatenate(parts, axis=1, dtype=np.float32).view(swerve.SPHERE)[:, 0]
-        return made
+    def _spheres(centre: np.ndarray, radius: np.ndarray, strength: np.ndarray, ahead: float, dt: float) -> np.ndarray:
+        """See `avoidance.balls`."""
+        if not len(strength):
+            return np.zeros(0, swerve.SPHERE)
+        (first, last), (begin, end) = centre, radius
+        way = last - first
+        moved = np.sqrt(avoidance.dot(way, way))
+        reach = radius.max(axis=0) + moved / 2 + moved / dt * ahead
+        parts = (first, last, way / dt, np.stack((begin, end, (end - begin) / dt, strength, reach), axis=1))
+        return np.concatenate(parts, axis=1, dtype=np.float32).view(swerve.SPHERE)[:, 0]
 
 
 def warm_up() -> None:

@@ -36,8 +36,8 @@ class Patience:
     """How long is measured."""
 
     turns: int = 9
-    at_least: float = 0.01
-    """Seconds of each turn: what is quicker is called several times."""
+    at_least: float = 0.05
+    """Seconds of each turn: what is quicker is called several times, so that what the others left in the cache does not count."""
     at_most: float = 15.0
     """Seconds that one of several takes before it is left out of further turns."""
 
