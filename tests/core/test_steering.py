@@ -23,6 +23,7 @@ from core import (
     Rule,
     Settings,
     Simulation,
+    State,
     Traits,
     attractor,
     kernel,
@@ -206,6 +207,21 @@ def test_the_nearest_are_chosen_in_their_order_or_it_says_that_it_cannot(squares
 
 
 # the whole step
+
+
+def test_a_state_whose_part_is_replaced_is_flown_from_that_part():
+    """A step leaves its boids record by record, and reads them so: never those from before a part was replaced."""
+    flock = Settings(count=200, spacing=2.0)
+    stepper, now = steering.Stepper(flock, Traits(flock), 1), Effectors().at(0)
+    state = stepper.step(spawn(flock), now, 1 / 24)
+    assert state.records is not None and state.stored() is state
+    assert all(np.shares_memory(part, state.records) for part in steering.parts_of(state))
+    moved = replace(state, position=state.position[::-1].copy())
+    apart = State(*(part.copy() for part in steering.parts_of(moved)), moved.step)
+    one, other = (stepper.step(start, now, 1 / 24) for start in (moved, apart))
+    assert moved.records is None and np.array_equal(one.records, other.records)
+    assert not np.array_equal(one.records, stepper.step(state, now, 1 / 24).records)
+
 
 BUSY = Effectors(
     attractors=attractor((3.0, 8.0, 1.0), weight=1.5, radius=30.0, arrival=6.0),
