@@ -17,7 +17,7 @@ from .counters import CROWD, CROWDED
 from .hash_grid import PADDING
 from .lanes import FAR, HUGE, LANES, ONE, TWO, ZERO, F, atomic_add, compiled, inverse_length, joint, lowest_bit, store
 from .motion import CHUNK, CUT, ROWS, SUMS
-from .pairs import MOST, SLOT
+from .pairs import MOST, PART, SLOT
 from .state import RECORD
 
 WIDEST = 2048
@@ -32,7 +32,7 @@ WIDER = F(1.4)
 LINE = 64
 """Bytes in a line of the cache, as many as in sixteen lanes."""
 
-PART = np.uintp(CHUNK)
+NEXT = np.uintp(PART)
 """Unsigned: numba lets a negative index count from the end, and looks at each for that."""
 
 OWN, END, BRICK, ALONG, SIZE, SHIFT = range(6)
@@ -322,14 +322,14 @@ def copy_slots(number, neighbours, lane, view, x, y, z, chosen, slots):
     for place in range(number):
         at, slot = np.uintp(chosen[place]), np.uintp(place * SLOT) + lane
         slots[slot] = xs[at] - x
-        slots[slot + PART] = ys[at] - y
-        slots[slot + PART + PART] = zs[at] - z
-        slots[slot + PART + PART + PART] = us[at]
-        slots[slot + PART + PART + PART + PART] = vs[at]
-        slots[slot + PART + PART + PART + PART + PART] = ws[at]
+        slots[slot + NEXT] = ys[at] - y
+        slots[slot + NEXT + NEXT] = zs[at] - z
+        slots[slot + NEXT + NEXT + NEXT] = us[at]
+        slots[slot + NEXT + NEXT + NEXT + NEXT] = vs[at]
+        slots[slot + NEXT + NEXT + NEXT + NEXT + NEXT] = ws[at]
     for place in range(number, neighbours):
         for part in range(6):
-            slots[place * SLOT + part * CHUNK + np.int64(lane)] = FAR if part < 3 else ZERO
+            slots[place * SLOT + part * PART + np.int64(lane)] = FAR if part < 3 else ZERO
 
 
 @joint()

@@ -312,8 +312,10 @@ def rank(number, most, names, order, keys, found, chosen, chosen_keys):
             chosen_keys[into], chosen[into] = key, at
 
 
-SLOT = 6 * CHUNK
-"""Numbers for one of the nearest of each boid of a chunk: offset and aligned quantity."""
+PART = CHUNK + LANES
+SLOT = 6 * PART
+"""Numbers for one of the nearest of each boid of a chunk: offset and aligned quantity, part by part. The parts lie a line further apart
+than they need, since what lies apart by a power of two competes for the same few places in the cache."""
 
 
 @compiled()
@@ -328,8 +330,8 @@ def weigh_nearest(rows, lanes, slots, number, look):
         slot = slots[place * SLOT : (place + 1) * SLOT]
         for lane in range(lanes):
             u, v, w = rows[VELOCITY + lane], rows[VELOCITY + CHUNK + lane], rows[VELOCITY + 2 * CHUNK + lane]
-            dx, dy, dz = slot[lane], slot[CHUNK + lane], slot[2 * CHUNK + lane]
-            a, b, c = slot[3 * CHUNK + lane], slot[4 * CHUNK + lane], slot[5 * CHUNK + lane]
+            dx, dy, dz = slot[lane], slot[PART + lane], slot[2 * PART + lane]
+            a, b, c = slot[3 * PART + lane], slot[4 * PART + lane], slot[5 * PART + lane]
             square = dx * dx + dy * dy + dz * dz
             scale = inverse_length(u, v, w)
             all_round = ONE if u * u + v * v + w * w <= ZERO else ZERO
