@@ -49,7 +49,8 @@ class Scratch(NamedTuple):
     """int32 (2 * W,): where those in the windows stand in the grid's order."""
     keys: np.ndarray
     found: np.ndarray
-    """float32 and int32 (W,): squares of the distances, and places in the window, of those that may be among one boid's nearest."""
+    """float32 (W + 2 * LANES,) and int32 (W + LANES,): squares of the distances, and places in the window, of those that may be among
+    one boid's nearest."""
     chosen: np.ndarray
     chosen_keys: np.ndarray
     """int32 and float32 (MOST + LANES,): the same of its nearest."""
@@ -110,7 +111,7 @@ def gather_chunk(
     start, bricks, keys, packed = grid.start, grid.bricks, grid.brick_key, grid.packed
     near, names, runs, around, homes = scratch.near, scratch.names, scratch.runs, scratch.around, scratch.homes
     room = len(names) // 2
-    reach = look.reach if complete != 0 else min(look.reach, F(1.0 / frame[1, 0]))
+    reach = reach_of(1, frame, look, complete)
     lanes, limit, brick = np.int64(0), ZERO, np.int64(-1)
     waiting, crowd = 0, 0
     number = homes_of(chunk, todo, grid, homes)
@@ -148,6 +149,12 @@ def gather_chunk(
         atomic_add(counters, CROWDED, waiting)
         atomic_add(counters, CROWD, crowd)
     return lanes, 0
+
+
+@compiled(forceinline=True)
+def reach_of(steps, frame, look, complete):
+    """How far from each boid all are in its window, which holds the cells up to so many `steps` away."""
+    return look.reach if complete != 0 else min(look.reach, F(1.0 / frame[1, 0]) * F(steps))
 
 
 @compiled(forceinline=True)
@@ -218,7 +225,7 @@ def look_around(
     boids, runs, places, stood = scratch.boids, scratch.runs, scratch.places, scratch.stood
     room, stride, count = len(scratch.names) // 2, len(packed) // RECORD, np.int64(0)
     near, names = scratch.near[6 * room * side : 6 * room * (side + 1)], scratch.names[room * side : room * (side + 1)]
-    periodic, far = frame[2, 0] > 0.0, F(1.0 / frame[1, 0])
+    periodic = frame[2, 0] > 0.0
     size, shift = home[SIZE], home[SHIFT]
     begin, end = looked_for(home, chunk)
     left = end - begin
@@ -232,7 +239,7 @@ def look_around(
     for steps in range(1, 2 if complete != 0 else 3):
         if left == 0:
             break
-        within = look.reach if complete != 0 else min(look.reach, far * F(steps))
+        within = reach_of(steps, frame, look, complete)
         if steps == 2:
             count, size = hash_grid.runs_further(keys[home[BRICK]], home[ALONG], runs, grid)
             if size > WIDEST:

@@ -170,34 +170,19 @@ def store(typing, array, index, numbers):
     return types.void(array, types.intp, NUMBERS), generate
 
 
-@intrinsic
-def added(typing, one, other):
-    """One plus the other."""
+def _arithmetic(operation):
+    @intrinsic
+    def calculated(typing, one, other):
+        def generate(context, builder, signature, args):
+            return getattr(builder, operation)(*args, flags=FLAGS)
 
-    def generate(context, builder, signature, args):
-        return builder.fadd(*args, flags=FLAGS)
+        return NUMBERS(NUMBERS, NUMBERS), generate
 
-    return NUMBERS(NUMBERS, NUMBERS), generate
-
-
-@intrinsic
-def minus(typing, one, other):
-    """One minus the other."""
-
-    def generate(context, builder, signature, args):
-        return builder.fsub(*args, flags=FLAGS)
-
-    return NUMBERS(NUMBERS, NUMBERS), generate
+    return calculated
 
 
-@intrinsic
-def times(typing, one, other):
-    """One times the other."""
-
-    def generate(context, builder, signature, args):
-        return builder.fmul(*args, flags=FLAGS)
-
-    return NUMBERS(NUMBERS, NUMBERS), generate
+added, minus, times = _arithmetic("fadd"), _arithmetic("fsub"), _arithmetic("fmul")
+"""One plus, minus and times the other, lane by lane."""
 
 
 def _choice(comparison):
@@ -220,24 +205,19 @@ smaller, larger = _choice("<"), _choice(">")
 """The smaller, and the larger, of two numbers in each lane."""
 
 
-@intrinsic
-def at_most(typing, one, other):
-    """Where one is no larger than the other."""
+def _comparison(comparison):
+    @intrinsic
+    def compared(typing, one, other):
+        def generate(context, builder, signature, args):
+            return builder.fcmp_ordered(comparison, *args)
 
-    def generate(context, builder, signature, args):
-        return builder.fcmp_ordered("<=", *args)
+        return MASK(NUMBERS, NUMBERS), generate
 
-    return MASK(NUMBERS, NUMBERS), generate
+    return compared
 
 
-@intrinsic
-def above(typing, one, other):
-    """Where one is larger than the other."""
-
-    def generate(context, builder, signature, args):
-        return builder.fcmp_ordered(">", *args)
-
-    return MASK(NUMBERS, NUMBERS), generate
+at_most, above = _comparison("<="), _comparison(">")
+"""Where one number is no larger, and where it is larger, than the other."""
 
 
 @intrinsic
