@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -67,15 +68,20 @@ def size_in_bytes(count: int, frames: int) -> int:
 
 
 def content_hash(arrays: ClipArrays) -> str:
-    """SHA-256 of all the numbers, as hexadecimal digits."""
+    """Of all the numbers, hexadecimal digits: SHA-256 of the checksums, which take a third of the time of that of the numbers."""
     digest = _new_digest(arrays.frames, arrays.count)
-    for name in WIDTHS:
-        digest.update(np.ascontiguousarray(getattr(arrays, name), np.float32))
+    for name in WIDTHS if arrays.count else ():
+        digest.update(_checksums(getattr(arrays, name)))
     return digest.hexdigest()
 
 
 def _new_digest(frames: int, count: int) -> Any:
     return hashlib.sha256(f"{frames} {count}".encode())
+
+
+def _checksums(array: np.ndarray) -> np.ndarray:
+    """CRC-32 of each frame of one of the arrays, uint32 (frames,)."""
+    return np.array([zlib.crc32(np.ascontiguousarray(frame, np.float32)) for frame in array], "<u4")
 
 
 # -- writing and reading ----------------------------------------------------------------------------------------------
@@ -97,14 +103,14 @@ def write(mesh_name: str, arrays: ClipArrays, header: Header, record: Mapping[st
 
 def _assemble(mesh_name: str, header: Header, record: Mapping[str, Any], parts: _Parts) -> bpy.types.Mesh:
     """One attribute after the other, so that no more than one is twice in memory."""
-    mesh = bpy.data.meshes.new(mesh_name)
-    digest = _new_digest(header.frames, header.count)
+    mesh, shape = bpy.data.meshes.new(mesh_name), (header.frames, header.count)
+    digest = _new_digest(*shape)
     if header.count:
         mesh.vertices.add(header.count * header.frames + HEADER_VERTICES)
         mesh.attributes.remove(mesh.attributes[".select_vert"])  # new vertices are selected ones: a byte for each
         for name, width in WIDTHS.items():
             flat = _with_header(name, parts(name), header)
-            digest.update(flat[: -HEADER_VERTICES * width])
+            digest.update(_checksums(flat[: -HEADER_VERTICES * width].reshape(array_shape(name, *shape))))
             _set_attribute(mesh, name, flat)
             del flat  # before the next one is made
         mesh.update()

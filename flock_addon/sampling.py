@@ -9,6 +9,7 @@ evaluated transform by a constraint and its numbers by drivers, so that neither 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from . import properties
 
 UNIFORM = 1e-4
 """Relative difference of two axes' scales that still counts as none: Blender's matrices are float32."""
+
+PIECE = 0.1
+"""Seconds: much longer than it takes to make and remove the stand-ins, and hardly felt in a window."""
 
 _DRIVEN = {"radius": "empty_display_size", "mute": "flock_repulsor.mute", "strength": "flock_repulsor.strength"}
 
@@ -53,7 +57,7 @@ class Sampler:
     """Samples a scene in pieces: iterate it; between two pieces the file holds nothing of it.
 
     Args:
-        piece: how many samples are taken at a time.
+        piece: seconds that are spent on a piece, to make and remove the stand-ins not counted.
     """
 
     def __init__(
@@ -63,7 +67,7 @@ class Sampler:
         first: int,
         frames: int,
         substeps: int,
-        piece: int = 64,
+        piece: float = PIECE,
     ) -> None:
         self._flock, self._scene, self._piece = flock, scene, piece
         self._target, self._repulsors = properties.target(flock), properties.repulsors(flock)
@@ -78,13 +82,14 @@ class Sampler:
 
     def __iter__(self) -> Iterator[float]:
         while len(self._rows) < self.count:
-            self._take(min(self.count, len(self._rows) + self._piece))
+            self._take(time.monotonic() + self._piece)
             yield self.progress
 
-    def _take(self, end: int) -> None:
+    def _take(self, end: float) -> None:
+        """At least one sample, and others until that time."""
         effectors = [self._target] if self._target else []
         with _stand_ins([self._flock, *effectors], self._repulsors, self._scene) as (scene, plain, spheres):
-            for sample in range(len(self._rows), end):
+            for sample in range(len(self._rows), self.count):
                 frame, part = divmod(sample, self.substeps)
                 scene.frame_set(self.first + frame, subframe=part / self.substeps)
                 graph = scene.view_layers[0].depsgraph
@@ -92,6 +97,8 @@ class Sampler:
                 if sample == 0:
                     self._flock_matrix = matrices[0]
                 self._rows.append([matrices[1:], [_sphere(item.evaluated_get(graph)) for item in spheres]])
+                if time.monotonic() >= end:
+                    return
 
     def samples(self) -> Samples:
         """All of them."""

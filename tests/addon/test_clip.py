@@ -119,13 +119,23 @@ def test_frames_of_another_flock_do_not_fit(clip):
         clip.extend(mesh, arrays(clip, 2, 4))
 
 
-def test_the_hash_tells_clips_apart_by_one_bit(clip):
+@pytest.mark.parametrize("name", NAMES)
+def test_the_hash_tells_clips_apart_by_one_bit(clip, name):
     made = arrays(clip)
     before = clip.content_hash(made)
     assert clip.content_hash(arrays(clip)) == before
-    bits = made.flap.view(np.uint32)
-    bits[3, 2] ^= 1
+    getattr(made, name).view(np.uint32).flat[17] ^= 1
     assert clip.content_hash(made) != before
+
+
+def test_the_hash_tells_clips_apart_by_their_order_and_shape(clip):
+    made = arrays(clip)
+    back = clip.ClipArrays(**{name: getattr(made, name)[::-1] for name in NAMES})
+    assert clip.content_hash(back) != clip.content_hash(made)
+    empty = [clip.write("Flock", arrays(clip, frames, 0), clip.Header(0, frames), {}) for frames in (1, 2)]
+    hashes = [clip.record(mesh)["hash"] for mesh in empty]
+    assert hashes == [clip.content_hash(arrays(clip, frames, 0)) for frames in (1, 2)]
+    assert hashes[0] != hashes[1]
 
 
 def test_the_size_is_known_before(clip):

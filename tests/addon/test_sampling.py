@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the flock is told of the scene equals what the scene shows."""
 
+import dataclasses
 import math
 
 import bpy
@@ -190,6 +191,21 @@ def test_sampling_does_not_evaluate_the_rest_of_the_scene(sampling, flock, repul
     counter.clear()
     sampled(sampling, flock)
     assert not counter
+
+
+def test_it_does_not_matter_in_how_many_pieces_a_scene_is_sampled(sampling, flock, repulsor):
+    animate(repulsor, "location", (0.0, 0.0, 0.0), (9.0, 3.0, 1.0))
+    whole = sampled(sampling, flock)
+    before = bpy.data.objects.keys(), bpy.data.scenes.keys()
+    sampler = sampling.Sampler(flock, bpy.context.scene, FIRST, FRAMES, SUBSTEPS, piece=0.0)
+    shares = []
+    for share in sampler:
+        shares.append(share)
+        assert (bpy.data.objects.keys(), bpy.data.scenes.keys()) == before
+    count = (FRAMES - 1) * SUBSTEPS + 1
+    np.testing.assert_allclose(shares, np.arange(1, count + 1) / count)
+    for entry in dataclasses.fields(whole):
+        np.testing.assert_array_equal(getattr(sampler.samples(), entry.name), getattr(whole, entry.name))
 
 
 def test_muted_repulsors_are_not_heeded(sampling, flock, repulsor):

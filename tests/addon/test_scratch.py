@@ -74,6 +74,26 @@ def test_a_head_may_be_longer_than_a_page(scratch, path):
     assert scratch.look(path).about == about
 
 
+def test_what_an_older_bake_left_in_the_file_is_gone(scratch, path):
+    written(scratch, path, 6)
+    made = written(scratch, path, 2)
+    head = scratch.look(path)
+    assert head.frames == scratch.complete_frames(head) == 2
+    assert_same(scratch.state(head, 1), made[1])
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_it_does_not_matter_how_a_state_lies_in_memory(scratch, path, stored):
+    """A compiled step hands over parts of records, the plain one arrays."""
+    made = states(scratch, 2)
+    writer = scratch.Writer(path, COUNT, {})
+    for state in made:
+        writer.append(state.stored() if stored else state)
+    writer.close()
+    for index, state in enumerate(made):
+        assert_same(scratch.state(scratch.look(path), index), state)
+
+
 def test_a_torn_last_frame_is_not_whole_and_is_flown_again(scratch, path):
     made = written(scratch, path, 4)
     with path.open("r+b") as file:
