@@ -1,12 +1,28 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where in the array that all threads share each number is counted."""
+"""Where on the board, the array of numbers that all threads of a flight share, each of them stands."""
 
 STRIDE = 8
-"""Counters stand so far apart that each has a line of the cache to itself."""
+"""Numbers that threads change stand so far apart that each has a line of the cache to itself."""
 
 COUNT, START, PLACE, SORT, FLY, RESOLVED, CROWDED, CROWD, READY = (number * STRIDE for number in range(9))
 """The next task of each phase; boids whose nearest are known; those who wait for smaller cells, and the sum of how many share
 a cell with each. From READY on, how many tasks of each phase are done."""
 
 COUNTERS = (READY // STRIDE + 4) * STRIDE
+"""So many numbers are counted up from zero."""
+
+BEFORE, AFTER, COMPLETE, THICKEST = range(COUNTERS, COUNTERS + 4)
+"""Where in memory the records of the state before the step and after it are; 1 where cells are as large as the reach; and how many boids
+there may be in a window: who has more around waits for smaller cells."""
+
+HELPERS = COUNTERS + STRIDE
+"""From here on, for each thread, what that helper does; the first one leads, and is none."""
+
+ASLEEP, AWAKE, CALLED, WORKING = range(4)
+"""A helper that is awake looks out for a call, or is about to. The lead calls it, and calls it back if it has not begun."""
+
+
+def board_size(threads: int) -> int:
+    """How many numbers there are."""
+    return HELPERS + threads * STRIDE

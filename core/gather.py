@@ -101,9 +101,7 @@ def zeros(count: int, kind: type) -> np.ndarray:
 
 
 @joint()
-def gather_chunk(
-    chunk, counters, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete, crowded
-):
+def gather_chunk(chunk, board, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete, crowded):
     """The pair sums of a chunk of boids, into rows; or, of the nearest, who they are, into slots.
 
     How many boids there are, and 0, or the size of the window that they need. Who has more than `crowded` boids in the window waits.
@@ -146,8 +144,8 @@ def gather_chunk(
             if needed:
                 return 0, needed
     if waiting:  # told at the end alone: this may have to begin anew
-        atomic_add(counters, CROWDED, waiting)
-        atomic_add(counters, CROWD, crowd)
+        atomic_add(board, CROWDED, waiting)
+        atomic_add(board, CROWD, crowd)
     return lanes, 0
 
 

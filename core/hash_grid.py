@@ -40,12 +40,6 @@ X, Y, Z = np.int64(0), np.int64(1), np.int64(2)
 """The axes, of a type of their own: numba compiles a function again for each literal number."""
 
 
-def middle_of(position):
-    """The median of 31 boids, (3,). Cells are counted from there: a flock far out, or with some who are lost, keeps its precision."""
-    some = position[np.arange(31) * len(position) // 31]
-    return np.sort(some, axis=0)[15].astype(float)
-
-
 class Grid(NamedTuple):
     """The tables of one flock, used for one step after the other: every function here takes them as `grid`."""
 
@@ -81,11 +75,13 @@ def grid_for(count: int, ranges: int) -> Grid:
     """Room for so many boids; they are counted in so many ranges at a time."""
     buckets = 1 << max(0, int(np.ceil(np.log2(max(1, count / LOAD)))))
     packed = np.zeros(RECORD * (count + PADDING), np.float32)
-    unsorted, order, place, cell_end = (np.empty(count, np.int32) for _ in range(4))
-    brick_cells, brick_start, brick_first = (np.zeros(count + 1, kind) for kind in (np.uint32, np.int32, np.int32))
+    # all in one: the system gives large pages to what is large, and looks up places in these faster
+    tables = np.zeros((7, count + 1), np.int32)
+    unsorted, order, place, cell_end = tables[:4, :count]
+    brick_start, brick_first, brick_cells = tables[4:]
     return Grid(
         packed, np.empty((ranges, buckets), np.int32), np.zeros(buckets + 1, np.int32), np.zeros(buckets, np.int32),
-        unsorted, order, packed[: 2 * count].view(np.int64), place, np.empty(count, np.int64), brick_cells,
+        unsorted, order, packed[: 2 * count].view(np.int64), place, np.empty(count, np.int64), brick_cells.view(np.uint32),
         brick_start, brick_first, cell_end,
     )  # fmt: skip
 

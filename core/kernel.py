@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The compiled step: builds the grid, then flies the flock chunk by chunk. Threads share the work through atomic counters.
 
+One thread leads, the others help. They keep looking out for the next step for a moment, since to wake one takes as long as many a step.
+
 Every chunk is the same boids, in the same order, whoever flies it: the bits do not depend on the threads.
 """
 
@@ -10,17 +12,35 @@ from __future__ import annotations
 import numpy as np
 
 from . import hash_grid, motion, pairs, swerve
-from .counters import FLY, READY, RESOLVED, STRIDE
+from .counters import (
+    AFTER,
+    ASLEEP,
+    AWAKE,
+    BEFORE,
+    CALLED,
+    COMPLETE,
+    FLY,
+    HELPERS,
+    READY,
+    RESOLVED,
+    STRIDE,
+    THICKEST,
+    WORKING,
+)  # fmt: skip
 from .gather import gather_chunk
 from .hash_grid import CACHED
 from .lanes import (
     LANES,
     ZERO,
     atomic_add,
+    atomic_change,
+    atomic_read,
     called_from_python,
     compiled,
     joint,
+    linger,
     load,
+    numbers_at,
     store,
     transpose,
 )
@@ -45,23 +65,102 @@ SORTS = 16
 """Buckets sorted at a time."""
 
 PHASES = 4
-"""Of building the grid."""
+"""Of building the grid. A flight is in one of these, or in the one after them, when the grid is there."""
 
-PATIENCE = 2000
-"""Looks at a counter before a thread lets others run."""
+PATIENCE = 10_000
+"""Looks at a number before a thread lets others run."""
 
+MOMENT = 30_000
+"""Looks, each with a pause, for the lead's next call before a helper goes to sleep: to be woken takes as long as many a step."""
 
-@compiled()
-def waits(counters, phase, tasks):
-    """Whether the tasks of a phase are still not done, after some patience."""
-    patience = PATIENCE
-    while patience > 0 and atomic_add(counters, READY + phase, 0) < tasks:
-        patience -= 1
-    return patience == 0
+LEAD = 0
+"""The number of the thread that calls the others."""
+
+CHUNK_AT, PHASE = 0, 1
+"""What a thread has in hand, int64 (2,): its chunk, -1 for none, and its phase."""
+
+DONE, LATER = 0, -1
+"""What Python hears: that all is done; or to let other threads run, which may wait for this one's core, and to call again."""
 
 
 @called_from_python()
-def build(phase, counters, boids, headings, frame, scratch, grid):
+def work(me, board, in_hand, scratch, grid, frame, todo, traits, touched, look, plain, general, nearest, settings, dodging, spheres,
+         attractors, sums):  # fmt: skip
+    """Builds the grid and flies those marked in `todo`, together with the other threads: the lead once, a helper whenever it is called.
+
+    Returns DONE, LATER, or the size of the window that is needed to go on. What is done with the pairs is compiled apart, for the one of
+    three that is not None: the plain loop, with the five numbers in `plain`; the general one; or that for so many of the nearest.
+    `sums` float32 (N, 12) takes the pair sums and nothing is flown; (0, 12) for a step.
+    """
+    numbers, mail = RECORD * len(todo), HELPERS + me * STRIDE
+    while me == LEAD or is_called(board, mail):
+        if me == LEAD:
+            call(board, len(todo))
+        before, after = numbers_at(board[BEFORE], numbers), numbers_at(board[AFTER], numbers)
+        if in_hand[PHASE] < PHASES:
+            in_hand[PHASE] = build(in_hand[PHASE], board, before, look.heading != ZERO, frame, scratch, grid)
+            if in_hand[PHASE] < PHASES:
+                return LATER
+        needed = fly(board, in_hand, todo, scratch, grid, frame, before, traits, after, touched, look, plain, general, nearest,
+                     settings, dodging, spheres, attractors, sums)  # fmt: skip
+        if needed:
+            return needed
+        if me == LEAD and is_anybody_at_work(board):
+            return LATER
+        in_hand[PHASE] = 0
+        if me == LEAD:
+            break
+        atomic_change(board, mail, WORKING, AWAKE)
+    return DONE
+
+
+@compiled()
+def is_called(board, mail):
+    """Whether the lead calls this helper within a moment; if not, it is asleep. Who is at work already has been called."""
+    patience = MOMENT
+    while True:
+        state = atomic_read(board, mail)
+        if state == WORKING or (state == CALLED and atomic_change(board, mail, CALLED, WORKING)):
+            return True
+        patience -= 1
+        if patience <= 0 and atomic_change(board, mail, AWAKE, ASLEEP):
+            return False
+        linger()
+
+
+@compiled()
+def call(board, boids):
+    """Calls the helpers that are awake, no more than there are chunks for."""
+    for mail in range(HELPERS + STRIDE, min(len(board), HELPERS + (boids + CHUNK - 1) // CHUNK * STRIDE), STRIDE):
+        atomic_change(board, mail, AWAKE, CALLED)
+
+
+@compiled()
+def is_anybody_at_work(board):
+    """Whether one of the helpers still is, after some patience. Who has not begun is called back."""
+    patience = PATIENCE
+    for mail in range(HELPERS + STRIDE, len(board), STRIDE):
+        atomic_change(board, mail, CALLED, AWAKE)
+        while atomic_read(board, mail) == WORKING:
+            patience -= 1
+            if patience <= 0:
+                return True
+            linger()
+    return False
+
+
+@compiled()
+def waits(board, phase, tasks):
+    """Whether the tasks of a phase are still not done, after some patience."""
+    patience = PATIENCE
+    while patience > 0 and atomic_read(board, READY + phase) < tasks:
+        patience -= 1
+        linger()
+    return patience == 0
+
+
+@joint()
+def build(phase, board, boids, headings, frame, scratch, grid):
     """Builds the grid together with the other threads; from `phase` on, 0 at first.
 
     Returns PHASES when all is done, else the phase to go on with when the others have had a chance to run.
@@ -72,7 +171,7 @@ def build(phase, counters, boids, headings, frame, scratch, grid):
     while phase < PHASES:
         tasks = 1 if phase == 1 else sorts if phase == 3 else ranges
         while True:
-            task = atomic_add(counters, phase * STRIDE, 1)
+            task = atomic_add(board, phase * STRIDE, 1)
             if task >= tasks:
                 break
             if phase == 0:
@@ -84,34 +183,32 @@ def build(phase, counters, boids, headings, frame, scratch, grid):
             else:
                 for bucket in range(task * SORTS, min((task + 1) * SORTS, buckets)):
                     hash_grid.sort_bucket(bucket, boids, headings, scratch, grid)
-            atomic_add(counters, READY + phase, 1)
-        if waits(counters, phase, tasks):
+            atomic_add(board, READY + phase, 1)
+        if waits(board, phase, tasks):
             return phase
         phase += 1
     return phase
 
 
-@called_from_python()
-def fly(counters, pending, todo, scratch, grid, frame, boids_in, traits, boids_out, touched, look, plain, general, nearest, complete,
-        crowded, settings, dodging, spheres, attractors, sums):  # fmt: skip
+@joint()
+def fly(board, in_hand, todo, scratch, grid, frame, boids_in, traits, boids_out, touched, look, plain, general, nearest, settings,
+        dodging, spheres, attractors, sums):  # fmt: skip
     """Flies chunks of the flock until none is left; 0 then, else the size of the window that it needs to go on with.
 
-    What it does with the pairs is compiled apart, for the one of three that is not None: the plain loop, with the five numbers in `plain`;
-    the general one; or that for so many of the nearest. `boids_in` and `boids_out` float32 (RECORD * N,) are records. It flies the boids
-    that are marked in `todo`; `complete` is 1 where cells are as large as the reach. `sums` float32 (N, 12) takes the pair sums and
-    nothing is flown; (0, 12) for a step.
+    `boids_in` and `boids_out` float32 (RECORD * N,) are records; the rest is as for `work`.
     """
     boids, rows, slots = scratch.boids, scratch.rows, scratch.slots
+    complete, crowded = board[COMPLETE], board[THICKEST]
     while True:
-        chunk = pending[0] if pending[0] >= 0 else atomic_add(counters, FLY, 1)
-        pending[0] = -1
+        chunk = in_hand[CHUNK_AT] if in_hand[CHUNK_AT] >= 0 else atomic_add(board, FLY, 1)
+        in_hand[CHUNK_AT] = -1
         if chunk * CHUNK >= len(todo):
             return 0
         lanes, needed = gather_chunk(
-            chunk, counters, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete, crowded
+            chunk, board, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete, crowded
         )
         if needed:
-            pending[0] = chunk
+            in_hand[CHUNK_AT] = chunk
             return needed
         if lanes == 0:
             continue
@@ -121,7 +218,7 @@ def fly(counters, pending, todo, scratch, grid, frame, boids_in, traits, boids_o
         stage(whole, scratch, grid.packed, boids_in, traits, look.heading != ZERO)
         if len(sums) == 0 and len(todo) > CACHED:
             hash_grid.expect(0, lanes, boids_out, boids)
-        atomic_add(counters, RESOLVED, lanes)
+        atomic_add(board, RESOLVED, lanes)
         if nearest is not None:
             for lane in range(lanes):
                 todo[boids[lane]] = 0

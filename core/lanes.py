@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import platform
 from functools import partial
 
 import llvmlite.binding as llvm
@@ -13,6 +14,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel.models import PrimitiveModel
 from numba.extending import intrinsic, register_model
+from numba.np import arrayobj
 
 from .kernel_cache import EntryCache, JointCompiler, KernelCache, KernelCompiler, PartCompiler, with_room
 
@@ -43,6 +45,13 @@ QUARTER, STRAIGHT = F(np.pi / 2), F(np.pi)
 
 HAS_COMPRESS = not numba.config.CPU_NAME and bool(llvm.get_host_cpu_features().get("avx512f", False))
 """Whether the processor packs the lanes of a mask together: see `store_packed`."""
+
+PAUSE = (
+    ("llvm.aarch64.isb", ir.IntType(32)(15))
+    if platform.machine().startswith(("arm", "aarch"))
+    else ("llvm.x86.sse2.pause",)
+)
+"""What LLVM calls the instruction for who waits for another thread: it lasts some nanoseconds, in which others get on."""
 
 
 def compiled(**options):
@@ -457,6 +466,56 @@ def atomic_add(typing, array, index, value):
         return builder.atomic_rmw("add", _pointer(context, builder, signature.args[0], *args[:2]), args[2], "seq_cst")
 
     return array.dtype(array, types.intp, array.dtype), generate
+
+
+@intrinsic
+def atomic_read(typing, array, index):
+    """An integer that other threads change; what they wrote before it is there as well."""
+
+    def generate(context, builder, signature, args):
+        pointer = _pointer(context, builder, signature.args[0], *args)
+        return builder.load_atomic(pointer, "acquire", signature.return_type.bitwidth // 8)
+
+    return array.dtype(array, types.intp), generate
+
+
+@intrinsic
+def atomic_change(typing, array, index, old, new):
+    """Whether an integer that other threads change was the old one; the new one is there then."""
+
+    def generate(context, builder, signature, args):
+        pointer = _pointer(context, builder, signature.args[0], *args[:2])
+        return builder.extract_value(builder.cmpxchg(pointer, *args[2:], "seq_cst"), 1)
+
+    return types.boolean(array, types.intp, array.dtype, array.dtype), generate
+
+
+@intrinsic
+def linger(typing):
+    """Waits for some nanoseconds: see PAUSE."""
+
+    def generate(context, builder, signature, args):
+        name, *options = PAUSE
+        kind = ir.FunctionType(ir.VoidType(), [option.type for option in options])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, name), options)
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def numbers_at(typing, address, count):
+    """So many float32 numbers from an address on."""
+    kind = types.Array(types.float32, 1, "C")
+
+    def generate(context, builder, signature, args):
+        array = context.make_array(kind)(context, builder)
+        size = context.get_constant(types.intp, 4)
+        data = builder.inttoptr(args[0], ir.FloatType().as_pointer())
+        arrayobj.populate_array(array, data, [args[1]], [size], size, None)
+        return array._getvalue()
+
+    return kind(types.int64, types.int64), generate
 
 
 @intrinsic

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -52,6 +53,28 @@ class State:
             return self
         parts = (self.position, self.velocity, self.rotation, self.flap[:, None])
         return State.of(np.concatenate(parts, axis=1, dtype=np.float32, casting="same_kind"), self.step)
+
+
+class Memory:
+    """Lends records for new states, and takes them back when nobody looks at them any more: fresh memory has to be cleared first."""
+
+    SPARE = 2
+
+    def __init__(self) -> None:
+        self._spare: list[np.ndarray] = []
+
+    def records(self, count: int) -> np.ndarray:
+        """float32 (count, RECORD), with anything in it."""
+        kept = self._spare.pop() if self._spare else None
+        if kept is None or len(kept) != count * RECORD:
+            kept = np.empty(count * RECORD, np.float32)
+        lent = np.frombuffer(memoryview(kept), np.float32)  # all views of it, however made, keep this one alive
+        weakref.finalize(lent, self._take_back, kept).atexit = False
+        return lent.reshape(count, RECORD)
+
+    def _take_back(self, kept: np.ndarray) -> None:
+        if len(self._spare) < self.SPARE:
+            self._spare.append(kept)
 
 
 @dataclass(frozen=True)

@@ -9,22 +9,18 @@ What is asked for most is compiled as a whole step. What is rare goes through th
 from __future__ import annotations
 
 import os
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
-from typing import Any
 
 import numba
 import numpy as np
 
-from . import avoidance, goals, hash_grid, kernel, motion, orientation, pairs, reference, swerve
-from .counters import COUNTERS, CROWD, CROWDED, RESOLVED
+from . import avoidance, hash_grid, kernel_settings, motion, orientation, reference, swerve
+from .counters import AFTER, BEFORE, COMPLETE, COUNTERS, CROWD, CROWDED, RESOLVED, THICKEST, board_size
+from .crew import Crew
 from .effectors import Effectors, attractor, spheres
-from .gather import scratch_for
-from .hash_grid import PADDING
-from .lanes import HUGE, F
-from .settings import FALLOFF_POWER, RULES, Settings
-from .state import RECORD, State, Traits, spawn
+from .kernel_settings import is_periodic
+from .settings import RULES, Settings
+from .state import Memory, State, Traits, spawn
 
 VERSION = numba.__version__
 
@@ -49,8 +45,7 @@ ACCELERATIONS = ("BOUNDED", "CONSTANT", "UNBOUNDED")
 
 DEFAULT = Settings()
 
-SMALLEST = 1e-9
-"""A length below which there is none, in float32."""
+SMALLEST_CELL = 1e-6
 
 SAMPLE = 64
 """Boids from whose places the density is taken."""
@@ -62,9 +57,6 @@ THICK, FINER = 4, 4
 """Times as many as meant in a window: who is there waits for smaller cells, which are tried so often."""
 
 EVERYBODY = 1 << 40
-
-ROOM = 1024
-"""Boids in a window, at first."""
 
 
 def covers_settings(settings: Settings) -> bool:
@@ -94,10 +86,10 @@ class Stepper(reference.Stepper):
     def __init__(self, settings: Settings, traits: Traits, threads: int | None = None) -> None:
         super().__init__(settings, traits)
         self._threads = threads or os.cpu_count() or 1
-        self._pool = ThreadPoolExecutor(self._threads - 1) if self._threads > 1 else None
-        self._look, self._plain = look_of(settings), plain_of(settings)
-        self._workers = [Worker(settings.neighbours) for _ in range(self._threads)]
+        self._crew = Crew(self._threads, settings.neighbours)
+        self._memory = Memory()
         self._grid = hash_grid.grid_for(0, self._threads)
+        self._flights: dict[bool, Flight] = {}
         # of its own, so that the float64 numbers need not stay
         own, known = Traits(traits.settings), traits.settings
         self._varied = (
@@ -105,84 +97,79 @@ class Stepper(reference.Stepper):
             varied(own, "release", known.release_duration),
         )  # fmt: skip
         self._covered = covers_settings(self.settings)
-        self._lasting: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+        self._reach = max(*(getattr(settings, name).radius for name in RULES), SMALLEST_CELL)
 
     def step(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None = None) -> State:
         """As `reference.Stepper.step`, in float32."""
         if not (len(state) and self._covered and covers_effectors(effectors)):
             return super().step(state, effectors, dt, wish)
         state = state.stored()
-        flown = State.of(np.empty((len(state), RECORD), np.float32), state.step + 1)
-        touched = np.zeros(len(state) if effectors.spheres.radius.shape[1] else 0, np.uint8)
-        self._run(state, self._flight(effectors, state.step, dt), wish, flown, touched)
-        self._keep_out(np.flatnonzero(touched), state, flown, effectors, dt)
+        flown = State.of(self._memory.records(len(state)), state.step + 1)
+        touched = self._fly(state, flown, effectors, dt, wish).touched
+        self._keep_out(touched.nonzero()[0], state, flown, effectors, dt)
         return flown
 
     def gather(self, state: State) -> reference.Sums:
         """As `reference.gather`."""
-        sums = np.empty((len(state), 12), np.float32)
+        found = reference.Sums(len(state))
         if len(state):
             state = state.stored()
-            self._run(
-                state,
-                self._flight(Effectors().at(0), 0, 1.0),
-                None,
-                state,
-                NOBODY,
-                sums,
-            )
-        found = reference.Sums(len(state))
-        for index, name in enumerate(RULES):
-            found.vector[name] = sums[:, 4 * index : 4 * index + 3].astype(float)
-            found.weight[name] = sums[:, 4 * index + 3].astype(float)
+            sums = self._fly(state, None, Effectors().at(0), 1.0).sums
+            for index, name in enumerate(RULES):
+                found.vector[name] = sums[:, 4 * index : 4 * index + 3].astype(float)
+                found.weight[name] = sums[:, 4 * index + 3].astype(float)
         return found
 
-    def _flight(self, effectors: Effectors, step: int, dt: float) -> Flight:
-        if dt not in self._lasting:
-            self._lasting[dt] = lasting(self.settings, dt), dodging(self.settings, dt)
-        return Flight(self.settings, *self._lasting[dt], effectors, step, dt)
-
-    def _run(
-        self, state: State, flight: Flight, wish, flown: State, touched: np.ndarray, sums: np.ndarray | None = None
-    ) -> None:
-        """One flight of all compiled phases, into `flown`, and `touched` uint8 (N,) for who has touched something; or into `sums`."""
-        count, settings = len(state), self.settings
-        if len(self._grid.order) != count:
-            self._grid = hash_grid.grid_for(count, self._threads)
-        wishes = NO_WISH if wish is None else np.ascontiguousarray(wish, np.float32)
-        boids, traits, out = flat(state), (*self._varied, wishes), flat(flown)
-        nearest = settings.neighbours or None
-        plain = self._plain if sums is None else None
-        general = None if plain or nearest else 1
-        sums = NO_SUMS if sums is None else sums
-        reach = max(float(self._look["reach"]), 1e-6)
-        todo = np.ones(count, np.uint8)
+    def _fly(self, state: State, flown: State | None, effectors: Effectors, dt: float, wish=None) -> Flight:
+        """One step of a stored state into `flown`; without one the sums of the pairs are taken, and nobody flies."""
+        flight = self._flight(state, flown is None, effectors, dt, wish)
+        board, settings, count = flight.board, self.settings, len(state)
+        flight.hold(state, flown or state)
+        reach = self._reach
         first, left, finer = first_size(state.position, settings, reach), count, FINER
         size = first
-        meant = SHARE * ((nearest or 0) + 1)
-        crowded = EVERYBODY if not nearest or is_periodic(settings) else round(THICK * 27 * meant)
+        meant = SHARE * (settings.neighbours + 1)
+        thickest = EVERYBODY if not settings.neighbours or is_periodic(settings) else round(THICK * 27 * meant)
         while left:
-            counters = np.zeros(COUNTERS, np.int64)
-            frame, grid = frame_of(state.position, size, settings), self._grid
-            building = (counters, boids, settings.alignment_of == "HEADING", frame)
-            flying = (todo, grid, frame, boids, traits, out, touched, self._look, plain, general, nearest, int(size >= reach), crowded,
-                      flight.motion, flight.dodging, flight.spheres, flight.attractors, sums)  # fmt: skip
-            self._on_all(counters, building, flying)
-            left -= int(counters[RESOLVED])
-            if counters[CROWDED] and finer:
+            board[:COUNTERS], board[COMPLETE], board[THICKEST] = 0, size >= reach, thickest
+            set_frame(flight, state.position, size, settings)
+            self._work(flight)
+            left -= int(board[RESOLVED])
+            if board[CROWDED] and finer:
                 # those who stand thickest next, in cells that suit them; then who is left, in larger ones again
-                together = counters[CROWD] / counters[CROWDED]
+                together = board[CROWD] / board[CROWDED]
                 size *= min(0.5, (meant / together) ** (1 / 3))
-                size, finer = min(size, first_size(state.position[todo > 0], settings, reach)), finer - 1
+                size, finer = min(size, first_size(state.position[flight.todo > 0], settings, reach)), finer - 1
             else:
-                size, crowded = first if size < first else min(3 * size, reach), EVERYBODY
+                size, thickest = first if size < first else min(3 * size, reach), EVERYBODY
+        flight.let_go()
+        return flight
 
-    def _on_all(self, *work: Any) -> None:
-        """Lets all threads work, this one among them."""
-        jobs = [self._pool.submit(worker.work, *work) for worker in self._workers[1:]] if self._pool else []
-        self._workers[0].work(*work)
-        for job in jobs:
-            job.result()
+    def _flight(self, state: State, adds_up: bool, effectors: Effectors, dt: float, wish) -> Flight:
+        """What is flown with, the same as in the step before if it has the same shape, with all that is known of this step."""
+        balls = kernel_settings.spheres(self.settings, effectors, dt)
+        pulls = kernel_settings.attractors(self.settings, effectors)
+        wish = NO_WISH if wish is None else wish
+        shape = len(state), len(balls), len(pulls), len(wish), adds_up, dt
+        flight = self._flights.get(adds_up)
+        if flight is None or flight.shape != shape:
+            if len(self._grid.order) != len(state):
+                self._grid = hash_grid.grid_for(len(state), self._threads)
+            flight = self._flights[adds_up] = Flight(self.settings, self._threads, shape, self._grid, self._varied)
+        self._crew.wake(flight.board, flight.arrays)
+        flight.spheres[:], flight.attractors[:], flight.wish[:] = balls, pulls, wish
+        kernel_settings.set_time(flight.motion, self.settings, effectors, state.step * dt)
+        flight.todo.fill(1)
+        flight.touched.fill(0)
+        return flight
+
+    def _work(self, flight: Flight) -> None:
+        try:
+            self._crew.fly(flight.board, flight.arrays)
+        except BaseException:  # somebody may be at work still: leave all that is in his hands to him
+            self._crew, self._grid = Crew(self._threads, self.settings.neighbours), hash_grid.grid_for(0, self._threads)
+            self._flights.clear()
+            raise
 
     def _keep_out(self, boids: np.ndarray, before: State, flown: State, effectors: Effectors, dt: float) -> None:
         """The guarantee, for those who may have touched something: as in `reference.Stepper.step`."""
@@ -198,32 +185,51 @@ class Stepper(reference.Stepper):
         flown.flap[boids] = flap + orientation.beat(flying, acceleration, effectors.up, self.settings) * dt
 
 
-NOBODY = np.zeros(0, np.uint8)
 NO_WISH = np.zeros((0, 3), np.float32)
-NO_SUMS = np.zeros((0, 12), np.float32)
 
 
-class Worker:
-    """What one thread writes to on the way."""
+class Flight:
+    """The arrays that one flock is flown with. They stay from step to step, since all who are awake hold them; what is in them changes.
 
-    def __init__(self, neighbours: int) -> None:
-        self.pending = np.full(1, -1, np.int64)
-        """The chunk that it was about to fly, when the window proved too small."""
-        self.scratch = scratch_for(neighbours, 2 * ROOM + PADDING)
+    Args:
+        shape: how many boids, spheres, attractors and wishes there are; whether pair sums are taken, and nobody flies; seconds of a step.
+    """
 
-    def work(self, counters: np.ndarray, building: tuple, flying: tuple) -> None:
-        """Builds the grid and flies, together with the other threads."""
-        phase = 0
-        while phase < kernel.PHASES:
-            phase = kernel.build(phase, *building, self.scratch, flying[1])
-            if phase < kernel.PHASES:
-                time.sleep(0)  # another thread is not done, and may wait for this one's core
-        while needed := kernel.fly(counters, self.pending, flying[0], self.scratch, *flying[1:]):
-            self.grow(needed)
+    def __init__(
+        self,
+        settings: Settings,
+        threads: int,
+        shape: tuple[int, int, int, int, bool, float],
+        grid: hash_grid.Grid,
+        varied: tuple[np.ndarray, ...],
+    ) -> None:
+        self.shape = count, balls, pulls, wishes, adds_up, dt = shape
+        self.board = np.zeros(board_size(threads), np.int64)
+        self._held: tuple[np.ndarray, ...] = ()
+        self.frame, self.todo = np.zeros((3, 3)), np.empty(count, np.uint8)
+        self.some = np.arange(31) * count // 31
+        self.touched = np.empty(count if balls else 0, np.uint8)
+        self.motion = kernel_settings.lasting(settings, dt)
+        self.spheres, self.attractors = np.empty(balls, swerve.SPHERE), np.empty(pulls, motion.ATTRACTOR)
+        self.wish = np.empty((wishes, 3), np.float32)
+        self.sums = np.empty((count if adds_up else 0, 12), np.float32)
+        nearest = settings.neighbours or None
+        plain = None if adds_up else kernel_settings.plain_of(settings)
+        general = None if plain or nearest else 1
+        self.arrays = (
+            grid, self.frame, self.todo, (*varied, self.wish), self.touched, kernel_settings.look_of(settings), plain, general,
+            nearest, self.motion[0], kernel_settings.dodging(settings, dt)[0], self.spheres, self.attractors, self.sums,
+        )  # fmt: skip
 
-    def grow(self, room: int) -> None:
-        """A window for twice as many."""
-        self.scratch = scratch_for(0, 2 * room + PADDING, self.scratch)
+    def hold(self, before: State, after: State) -> None:
+        """Names the two states of a step to all who fly it, and keeps them, should somebody still be at work on them after an error."""
+        self._held = flat(before), flat(after)
+        for at, records in zip((BEFORE, AFTER), self._held, strict=True):
+            self.board[at] = records.ctypes.data
+
+    def let_go(self) -> None:
+        """Nobody is at work on them any more."""
+        self._held = ()
 
 
 def varied(traits: Traits, name: str, by: float) -> np.ndarray:
@@ -240,10 +246,6 @@ def flat(state: State) -> np.ndarray:
 
 def parts_of(state: State) -> tuple[np.ndarray, ...]:
     return state.position, state.velocity, state.rotation, state.flap
-
-
-def is_periodic(settings: Settings) -> bool:
-    return settings.space == "BOX" and settings.boundary == "PERIODIC"
 
 
 def first_size(position: np.ndarray, settings: Settings, reach: float) -> float:
@@ -265,178 +267,26 @@ def first_size(position: np.ndarray, settings: Settings, reach: float) -> float:
     return min(size, reach)
 
 
-def frame_of(position: np.ndarray, size: float, settings: Settings) -> np.ndarray:
+def set_frame(flight: Flight, position: np.ndarray, size: float, settings: Settings) -> None:
     """Cells a little larger than asked for, so that rounding cannot set two neighbours two cells apart: see `hash_grid.cell`.
 
     In a periodic box a whole number of cells makes up its period.
     """
     size *= 1 + 1e-5
-    frame = np.zeros((3, 3))
+    frame = flight.frame
     if is_periodic(settings):
         period = np.array(settings.space_size)
         frame[2] = np.maximum(1, np.floor(period / size))
         frame[1] = frame[2] / period
-        return frame
-    # half a brick to the side, so that a flock of no more than a brick's length lies in one
-    frame[0] = hash_grid.middle_of(position) - (hash_grid.BRICK / 2 * size, 0.0, 0.0)
+        return
+    # cells are counted from the median of some boids: a flock far out, or with some who are lost, keeps its precision
+    some = position[flight.some]
+    some.sort(axis=0)
+    frame[0] = some[len(some) // 2]
+    frame[0, 0] -= (
+        hash_grid.BRICK / 2 * size
+    )  # half a brick to the side, so that a flock no longer than that lies in one
     frame[1] = 1 / size
-    return frame
-
-
-def below(radius: float) -> np.float32:
-    """The largest float32 square of a distance below the radius; -1 for no radius: nobody is nearer."""
-    if radius <= 0:
-        return F(-1)
-    square = F(radius * radius)
-    while float(square) >= radius * radius:
-        square = np.nextafter(square, F(0))
-    return square
-
-
-def plain_of(settings: Settings) -> tuple[np.float32, ...] | None:
-    """What the plain pair loop needs, None where it won't do: squares of the radii; separation's factors of the offset over 1, 1 / d²."""
-    rules = [getattr(settings, name) for name in RULES]
-    if not (
-        settings.edge == "HARD"
-        and settings.zones == "OVERLAPPING"
-        and settings.neighbours == 0
-        and settings.falloff in ("INVERSE", "CENTROID")
-        and settings.cohesion_of == "OFFSET"
-        and not is_periodic(settings)
-        and not settings.alignment.count_self
-        and all(rule.inner_radius == 0 and rule.field_of_view >= 2 * np.pi for rule in rules)
-        and not any(rule.steer == "RAW" and rule.total == "MEAN" for rule in rules[1:])
-    ):
-        return None
-    factors = (F(1), F(0)) if settings.falloff == "CENTROID" else (F(0), F(1))
-    return (*(below(rule.radius) for rule in rules), *factors)
-
-
-def look_of(settings: Settings) -> Any:
-    """`pairs.LOOK` of the settings."""
-    look = np.zeros(1, pairs.LOOK)
-    smooth = settings.edge == "SMOOTH"
-    rules = [getattr(settings, name) for name in RULES]
-    inner = reference.inner_radii(settings)
-    look["reach"] = max(rule.radius for rule in rules)
-    look["radius"] = [rule.radius * rule.radius for rule in rules]
-    look["fade"] = [1 / rule.radius**2 if smooth and rule.radius > SMALLEST else 0 for rule in rules]
-    look["inner"] = [0 if smooth else radius * radius for radius in inner]
-    look["shell"] = [1 / (reference.SHELL_BAND * radius) if smooth and radius > SMALLEST else 0 for radius in inner]
-    look["shell_start"] = [1 / reference.SHELL_BAND if smooth and radius > SMALLEST else -1 for radius in inner]
-    look["sight"] = [view_edge(rule.field_of_view) for rule in rules]
-    look["widest"] = view_edge(reference.widest_view(settings))
-    look["slope"] = 1 / reference.VIEW_BAND if smooth else HUGE
-    look["smooth"] = smooth
-    look["falloff"][0, 1 - FALLOFF_POWER[settings.falloff]] = 1
-    look["only"] = settings.falloff == "NEAREST"
-    look["direction"] = settings.cohesion_of == "DIRECTION"
-    look["named"] = settings.falloff == "NEAREST" or settings.neighbours > 0
-    look["heading"] = settings.alignment_of == "HEADING"
-    look["offset"] = settings.cohesion_of != "DIRECTION"
-    return look[0]
-
-
-def view_edge(field_of_view: float) -> float:
-    """The cosine of half the view; below -1 it is a view all round."""
-    return -2.0 if field_of_view >= 2 * np.pi else float(np.cos(field_of_view / 2))
-
-
-def lasting(settings: Settings, dt: float) -> np.ndarray:
-    """`motion.MOTION` of the settings, (1,), but for what changes from step to step."""
-    made = np.zeros(1, motion.MOTION)
-    rules = [getattr(settings, name) for name in RULES]
-    unit = reference.speed_unit(settings)
-    total = sum(rule.weight for rule in rules)
-    values = {
-        "max_acceleration": settings.max_acceleration, "cruise_speed": settings.cruise_speed, "min_speed": settings.min_speed,
-        "max_speed": settings.max_speed, "response": 1 / settings.response_time, "drag": settings.drag,
-        "attraction": settings.attraction, "wander": settings.wander * goals.full_push(settings),
-        "level": settings.level_flight / unit, "speed_control": settings.speed_control / unit, "roll": settings.roll_rate * dt,
-        "dt": dt, "kept": np.exp(-dt / settings.smoothing) if settings.smoothing > 0 else 0,
-        "roll_share": 1 - np.exp(-dt / orientation.ROLL_TIME),
-        "turn": dt * (orientation.turn_limit(settings) if settings.smoothing > 0 else np.inf),
-        "bank": settings.banking / settings.gravity, "beat_rate": settings.beat_rate,
-        "effort": 1 / settings.max_acceleration if settings.max_acceleration > 0 else 0,
-        "average": 1 / total if settings.blending == "AVERAGE" and total > SMALLEST else 1,
-        "weight": [rule.weight for rule in rules], "sure": sure(settings),
-        # directions alone count in the plain pair loop, and the weights are not summed
-        "mean": [rule.total == "MEAN" and rule is not rules[0] and plain_of(settings) is None for rule in rules],
-        "steer": [motion.STEER[rule.steer] for rule in rules], "attraction_steer": motion.STEER[settings.attraction_steer],
-        "heading": settings.alignment_of == "HEADING", "priority": settings.zones == "PRIORITY",
-        "smooth": settings.edge == "SMOOTH", "counts_self": settings.alignment.count_self,
-        "prioritised": settings.blending == "PRIORITISED", "constant": settings.acceleration == "CONSTANT",
-        "bounded": settings.acceleration == "BOUNDED", "controlled": settings.speed_control > 0,
-        "position_first": settings.integration == "POSITION_FIRST", "plane": settings.plane,
-        "seed": np.int64(settings.seed).view(np.uint64),
-    }  # fmt: skip
-    for name, value in values.items():
-        made[name] = np.minimum(value, float(HUGE)) if made[name].dtype == np.float32 else value
-    return made
-
-
-def sure(settings: Settings) -> list[float]:
-    """Of the three rules: 1 / the length from which on a wish counts in full; see `reference.certainty`."""
-    near, wide, all_count = settings.separation.radius, settings.cohesion.radius, float(HUGE)
-    separation = near ** -FALLOFF_POWER[settings.falloff] if near > SMALLEST else all_count
-    cohesion = 1.0 if settings.cohesion_of == "DIRECTION" else 1 / (reference.OFF_CENTRE * max(wide, SMALLEST))
-    return [separation, all_count, cohesion if wide > SMALLEST else all_count]
-
-
-def dodging(settings: Settings, dt: float) -> np.ndarray:
-    """`swerve.SWERVE` of the settings, (1,)."""
-    made = np.zeros(1, swerve.SWERVE)
-    steers = settings.avoidance == "STEER_AROUND" and settings.look_ahead > 0
-    values = {
-        "ahead": max(settings.look_ahead if steers else 0.0, dt * (settings.substeps + 1)), "look_ahead": settings.look_ahead,
-        "dt": dt, "frame": dt * settings.substeps, "room": settings.clearance + settings.body_length,
-        "clearance": settings.clearance, "most": settings.max_acceleration, "rounding": 16 * avoidance.ROUNDING,
-        "slides": settings.avoidance != "REFLECT" and not settings.plane, "steers": steers, "brakes": settings.avoidance != "REFLECT",
-    }  # fmt: skip
-    for name, value in values.items():
-        made[name] = value
-    return made
-
-
-class Flight:
-    """The numbers of one step: records as the compiled functions take them. What lasts from step to step comes with them, all (1,)."""
-
-    def __init__(
-        self, settings: Settings, lasting: np.ndarray, dodging: np.ndarray, effectors: Effectors, step: int, dt: float
-    ) -> None:
-        made = lasting.copy()
-        time = step * dt * settings.wander_rate
-        share = time - np.floor(time)
-        made["time"], made["up"] = step * dt, effectors.up
-        made["wander_blend"], made["knot"] = share * share * (3 - 2 * share), int(np.floor(time))
-        self.motion, self.dodging = made[0], dodging[0]
-        self.attractors = self._attractors(settings, effectors)
-        self.spheres = self._spheres(*avoidance.balls(effectors, settings), float(dodging[0]["ahead"]), dt)
-
-    @staticmethod
-    def _attractors(settings: Settings, effectors: Effectors) -> np.ndarray:
-        group = effectors.attractors
-        made = np.zeros(group.position.shape[1], motion.ATTRACTOR)
-        if len(made):
-            radius, arrival = group.radius[1], group.arrival[1]
-            made["place"], made["weight"] = group.position[1], group.weight[1]
-            made["radius"] = np.minimum(radius, HUGE)
-            smooth = settings.edge == "SMOOTH"
-            made["fade"] = [1 / one**2 if smooth and SMALLEST < one < np.inf else 0 for one in radius]
-            made["arrival"] = [1 / one if one > SMALLEST else HUGE for one in arrival]
-        return made
-
-    @staticmethod
-    def _spheres(centre: np.ndarray, radius: np.ndarray, strength: np.ndarray, ahead: float, dt: float) -> np.ndarray:
-        """See `avoidance.balls`."""
-        if not len(strength):
-            return np.zeros(0, swerve.SPHERE)
-        (first, last), (begin, end) = centre, radius
-        way = last - first
-        moved = np.sqrt(avoidance.dot(way, way))
-        reach = radius.max(axis=0) + moved / 2 + moved / dt * ahead
-        parts = (first, last, way / dt, np.stack((begin, end, (end - begin) / dt, strength, reach), axis=1))
-        return np.concatenate(parts, axis=1, dtype=np.float32).view(swerve.SPHERE)[:, 0]
 
 
 def warm_up() -> None:

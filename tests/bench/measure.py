@@ -42,7 +42,7 @@ class Patience:
     """Seconds that one of several takes before it is left out of further turns."""
 
 
-PAUSE = 0.005
+PAUSE = 0.02
 """Seconds between two who are measured: the threads of OpenMP look for work for a moment, on a core that the next one needs."""
 
 

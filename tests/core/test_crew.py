@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 Flock Authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Threads that stay awake from step to step: whoever helps, and whatever goes wrong, the bits stay the same."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core import Effectors, Settings, Traits, spawn
+from core.effectors import attractor, spheres
+
+pytest.importorskip("numba")
+from core import crew, steering
+from core.counters import ASLEEP, HELPERS, STRIDE, WORKING
+
+FLOCK = Settings(count=1500, spacing=2.0)
+AROUND = Effectors(attractors=attractor((0.0, 40.0, 0.0)), spheres=spheres([[0, 25, 0]], [3])).at(0)
+DT = 1 / 48
+
+
+def flown(stepper, state, steps, around=AROUND):
+    for _ in range(steps):
+        state = stepper.step(state, around, DT)
+    return state
+
+
+def helpers(stepper):
+    """What each of its helpers does."""
+    (flight,) = stepper._flights.values()
+    return flight.board[HELPERS + STRIDE :: STRIDE]
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_helpers_fall_asleep_and_are_woken_without_a_difference(threads):
+    alone = flown(steering.Stepper(FLOCK, Traits(FLOCK), 1), spawn(FLOCK), 6)
+    together, state = steering.Stepper(FLOCK, Traits(FLOCK), threads), spawn(FLOCK)
+    for _ in range(3):
+        state = flown(together, state, 2)
+        until = time.monotonic() + 10
+        while (helpers(together) != ASLEEP).any() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert (helpers(together) == ASLEEP).all()
+    assert np.array_equal(state.records, alone.records)
+
+
+def test_steps_of_other_shapes_fly_with_arrays_of_their_own():
+    """Obstacles and wishes that come and go, and pair sums in between: all by the same threads, one after the other."""
+    bare, wish = Effectors().at(0), np.tile(np.float32((0.0, 0.0, 1.0)), (FLOCK.count, 1))
+    ways = ((AROUND, None), (bare, None), (AROUND, wish), (bare, wish), (AROUND, None))
+    ended = []
+    for threads in (1, 3):
+        stepper, state = steering.Stepper(FLOCK, Traits(FLOCK), threads), spawn(FLOCK)
+        for around, wished in ways:
+            state = stepper.step(state, around, DT, wished)
+            sums = stepper.gather(state)
+        ended.append((state.records, sums.vector["cohesion"]))
+    assert all(np.array_equal(one, other) for one, other in zip(*ended, strict=True))
+
+
+@pytest.mark.parametrize("who", [0, 1])
+def test_after_an_error_in_any_thread_the_next_step_is_flown_as_if_nothing_had_been(monkeypatch, who):
+    expected = flown(steering.Stepper(FLOCK, Traits(FLOCK), 1), spawn(FLOCK), 3)
+    stepper = steering.Stepper(FLOCK, Traits(FLOCK), 2)
+    state, work, failed = flown(stepper, spawn(FLOCK), 2), crew.kernel.work, []
+
+    def fails(number, board, *others):
+        if number == who and not failed:
+            if who:
+                board[HELPERS + STRIDE] = WORKING  # at work, and never done
+            failed.append(number)
+            raise MemoryError("no room")
+        return work(number, board, *others)
+
+    time.sleep(0.2)  # who helps is asleep
+    monkeypatch.setattr(crew.kernel, "work", fails)
+    with pytest.raises(MemoryError, match="no room"):
+        flown(stepper, state, 100)
+    assert np.array_equal(stepper.step(state, AROUND, DT).records, expected.records)
+
+
+def test_memory_is_used_again_once_nobody_looks_at_any_part_of_it():
+    stepper, state = steering.Stepper(FLOCK, Traits(FLOCK), 1), spawn(FLOCK)
+    first = stepper.step(state, AROUND, DT)
+    part, kept, place = first.flap[3:], first.flap[3:].copy(), first.records.ctypes.data
+    del first
+    assert all(stepper.step(state, AROUND, DT).records.ctypes.data != place for _ in range(4))
+    assert np.array_equal(part, kept)
+    del part
+    others = [stepper.step(state, AROUND, DT) for _ in range(4)]
+    assert place in [other.records.ctypes.data for other in others]
+
+
+def test_a_flock_of_another_size_gets_memory_of_that_size():
+    stepper = steering.Stepper(FLOCK, Traits(FLOCK), 2)
+    few = spawn(replace(FLOCK, count=700))
+    for state in (spawn(FLOCK), few, spawn(FLOCK)):
+        alone = steering.Stepper(replace(FLOCK, count=len(state)), Traits(replace(FLOCK, count=len(state))), 1)
+        bare = Effectors().at(0)
+        sums, own = stepper.gather(state), alone.gather(state)
+        assert len(flown(alone, state, 2, bare)) == len(state)
+        assert np.array_equal(sums.vector["separation"], own.vector["separation"])
