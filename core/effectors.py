@@ -8,6 +8,7 @@ Every array has a leading time axis of T samples, one for each step and one more
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -107,7 +108,7 @@ class Effectors:
     """float64 (3,), unit: the world's up in the flock's space."""
 
     def __post_init__(self) -> None:
-        for group in self._groups():
+        for group in (getattr(self, name) for name in _GROUPS):
             for entry in fields(group):
                 array = getattr(group, entry.name)
                 endless = isinstance(group, Attractors) and entry.name == "radius"  # a reach without end is meant
@@ -117,9 +118,6 @@ class Effectors:
             raise FlockError("Give the path finite points, a finite radius and a finite speed")
         if min(self.path.radius, self.path.speed) < 0:
             raise FlockError("Set the path's radius and speed to 0 or more; turn its points round to fly the other way")
-
-    def _groups(self):
-        return (self.attractors, self.spheres, self.predators, self.planes, self.boxes)
 
     def at(self, sample: int) -> Effectors:
         """The two samples around one step (T = 2: its begin and its end), held before the first and after the last.
@@ -133,15 +131,21 @@ class Effectors:
         return self._cut(lambda array: array[min(sample, len(array) - 1) :])
 
     def _cut(self, part: Callable[[np.ndarray], np.ndarray]) -> Effectors:
-        def cut(group):
-            return type(group)(**{entry.name: part(getattr(group, entry.name)) for entry in fields(group)})
+        made = copy(self)  # whose numbers are not looked through again, in every step
+        for name in _GROUPS:
+            group = getattr(self, name)
+            cut = type(group)(*(part(getattr(group, entry.name)) for entry in fields(group)))
+            object.__setattr__(made, name, cut)
+        return made
 
-        attractors, spheres, predators, planes, boxes = map(cut, self._groups())
-        return Effectors(attractors, spheres, predators, planes, boxes, self.path, self.up)
+
+_GROUPS = ("attractors", "spheres", "predators", "planes", "boxes")
 
 
 def _two(array: np.ndarray, sample: int) -> np.ndarray:
     last = len(array) - 1
+    if 0 <= sample < last:
+        return array[sample : sample + 2]
     return array[[min(max(sample, 0), last), min(max(sample + 1, 0), last)]]
 
 
