@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the boids of a chunk gather from those around them: cell by cell, each with a window of its own.
+"""What the boids of a chunk gather from those around them: home by home, each with a window of its own.
 
-The next cell's window is filled before the boids of a cell look through theirs: so what was written has reached the cache by then, and
+The next home's window is filled before the boids of one look through theirs: so what was written has reached the cache by then, and
 nobody waits for it.
 """
 
@@ -35,16 +35,20 @@ LINE = 64
 NEXT = np.uintp(PART)
 """Unsigned: numba lets a negative index count from the end, and looks at each for that."""
 
-OWN, END, BRICK, ALONG, SIZE, SHIFT = range(6)
-"""What is known of a cell whose boids are looked for: where its boids begin and end in the grid's order, its brick and its place in that;
-how many are in its window, 0 for none to look through, and how much further up its own boids stand there than in the order."""
+OWN, END, BRICK, FIRST, LAST, SIZE, SHIFT = range(7)
+"""What is known of a home, a cell or several side by side whose boids share a window: where these begin and end in the grid's order; its
+brick, and its first and last cell there; how many are in its window, 0 for none to look through, and how much further up its own boids
+stand there than in the order."""
+
+SHARED = LANES
+"""Boids of a home of several cells, at most: filling a window takes as long as some of them take to look through it."""
 
 
 class Scratch(NamedTuple):
     """What one thread writes to on the way. W is the room in a window, K how many of the nearest count."""
 
     near: np.ndarray
-    """float32 (2 * 6 * W,): two windows, one for every other cell: see `window`."""
+    """float32 (2 * 6 * W,): two windows, one for every other home: see `window`."""
     names: np.ndarray
     """int32 (2 * W,): where those in the windows stand in the grid's order."""
     keys: np.ndarray
@@ -64,12 +68,12 @@ class Scratch(NamedTuple):
     stood: np.ndarray
     """int32 (CHUNK,): the boids of the chunk, and where they stand in the grid's order."""
     homes: np.ndarray
-    """int64 (CHUNK, 6): its cells, see OWN."""
+    """int64 (CHUNK, 7): its homes, see OWN."""
     places: np.ndarray
-    """int64 (CHUNK,): boids of one cell that still look."""
+    """int64 (CHUNK,): boids of one home that still look."""
     runs: np.ndarray
     around: np.ndarray
-    """int64 (128,) and (27,): begins and ends of the runs around one cell, and the bricks around one brick."""
+    """int64 (128,) and (27,): begins and ends of the runs around one home, and the bricks around one brick."""
     counts: np.ndarray
     """int64 (BRICK,): boids of each cell of a brick."""
     starts: np.ndarray
@@ -87,7 +91,7 @@ def scratch_for(neighbours: int, room: int, kept: Scratch | None = None) -> Scra
     return Scratch(
         near, names, keys, found, zeros(MOST + LANES, np.int32), zeros(MOST + LANES, np.float32),
         zeros(neighbours * SLOT, np.float32), zeros(CHUNK * LANES, np.float32), zeros(ROWS * CHUNK, np.float32),
-        zeros(CHUNK, np.int32), zeros(CHUNK, np.int32), zeros(6 * CHUNK, np.int64).reshape(CHUNK, 6), zeros(CHUNK, np.int64),
+        zeros(CHUNK, np.int32), zeros(CHUNK, np.int32), zeros(7 * CHUNK, np.int64).reshape(CHUNK, 7), zeros(CHUNK, np.int64),
         zeros(128, np.int64), zeros(27, np.int64), zeros(hash_grid.BRICK, np.int64), zeros(LANES, np.int64), zeros(LANES, np.int64),
     )  # fmt: skip
 
@@ -111,18 +115,18 @@ def gather_chunk(chunk, board, todo, scratch, grid, frame, boids_in, look, plain
     room = len(names) // 2
     reach = reach_of(1, frame, look, complete)
     lanes, limit, brick = np.int64(0), ZERO, np.int64(-1)
-    waiting, crowd = 0, 0
-    number = homes_of(chunk, todo, grid, homes)
+    waiting, crowd, periodic = 0, 0, frame[2, 0] > 0.0
+    number = homes_of(chunk, 0 if periodic else SHARED, todo, grid, homes)
     for index in range(number + 1):
         if index < number:
             home, side = homes[index], index & 1
-            if frame[2, 0] > 0.0:
+            if periodic:
                 home[SIZE] = 1
             else:
                 if home[BRICK] != brick:
                     brick = home[BRICK]
                     hash_grid.bricks_around(brick, around, start, bricks, keys)
-                count, size = hash_grid.runs_around(home[ALONG], around, runs, grid)
+                count, size = hash_grid.runs_around(home[FIRST], home[LAST], around, runs, grid)
                 begin, end = looked_for(home, chunk)
                 home[SIZE] = 0
                 if size > crowded:
@@ -157,13 +161,16 @@ def reach_of(steps, frame, look, complete):
 
 @compiled(forceinline=True)
 def looked_for(home, chunk):
-    """Which boids of a cell belong to a chunk."""
+    """Which boids of a home belong to a chunk."""
     return max(home[OWN], chunk * CHUNK), min(home[END], (chunk + 1) * CHUNK)
 
 
 @compiled()
-def homes_of(chunk, todo, grid, homes):
-    """The cells of a chunk in which somebody still looks, into `homes` int64 (CHUNK, 6); how many."""
+def homes_of(chunk, shared, todo, grid, homes):
+    """The homes of a chunk in which somebody still looks, into `homes` int64 (CHUNK, 7), of several cells for up to `shared` boids.
+
+    Returns how many there are.
+    """
     start, bricks, order, cells, brick_start, brick_first, cell_end = (
         grid.start, grid.bricks, grid.order, grid.brick_cells, grid.brick_start, grid.brick_first, grid.cell_end,
     )  # fmt: skip
@@ -179,9 +186,13 @@ def homes_of(chunk, todo, grid, homes):
         while bits != 0 and slot < end:
             own_end = np.int64(cell_end[at])
             if own_end > slot and any_left(own, own_end, order, todo):
-                home = homes[number]
-                home[OWN], home[END], home[BRICK], home[ALONG] = own, own_end, brick, lowest_bit(bits)
-                number += 1
+                along, home = lowest_bit(bits), homes[max(number - 1, 0)]
+                if number and home[BRICK] == brick and home[LAST] == along - 1 and own_end - home[OWN] <= shared:
+                    home[END], home[LAST] = own_end, along
+                else:
+                    home = homes[number]
+                    home[OWN], home[END], home[BRICK], home[FIRST], home[LAST] = own, own_end, brick, along, along
+                    number += 1
             bits &= bits - 1
             at += 1
             slot = max(slot, min(own_end, end))
@@ -214,7 +225,7 @@ def any_left(begin, end, order, todo):
 def look_around(
     home, side, lanes, limit, chunk, todo, scratch, grid, frame, boids_in, look, plain, general, nearest, complete
 ):
-    """What the boids of one cell find in its window, from lane `lanes` on.
+    """What the boids of one home find in its window, from lane `lanes` on.
 
     Returns how many lanes are taken then, the square within which to look first for the next one's nearest, and 0, or the size of the
     window that is needed. Who does not find enough of them next to its cell looks once more, twice as far.
@@ -230,7 +241,7 @@ def look_around(
     for index in range(left):
         places[index] = begin + index
     if periodic:
-        count, size = hash_grid.runs_in_period(keys[home[BRICK]], home[ALONG], frame, runs, grid)
+        count, size = hash_grid.runs_in_period(keys[home[BRICK]], home[FIRST], frame, runs, grid)
         shift = window.bring_home_first(home[OWN], count, runs) - home[OWN]
         if size + PADDING > room:
             return 0, limit, size + PADDING
@@ -239,7 +250,7 @@ def look_around(
             break
         within = reach_of(steps, frame, look, complete)
         if steps == 2:
-            count, size = hash_grid.runs_further(keys[home[BRICK]], home[ALONG], runs, grid)
+            count, size = hash_grid.runs_further(keys[home[BRICK]], home[FIRST], home[LAST], runs, grid)
             if size > WIDEST:
                 break
             shift = window.bring_home_first(home[OWN], count, runs) - home[OWN]

@@ -313,31 +313,32 @@ def bricks_around(brick, around, start, bricks, keys):
 
 
 @compiled()
-def runs_around(along, around, runs, grid):
-    """The boids of the 27 cells around cell `along` of a brick, as runs: begin and end of each, into `runs` int64 (2 * 19,).
+def runs_around(first, last, around, runs, grid):
+    """The boids in the cells `first` to `last` of a brick and those around, 27 for one, as runs: begin and end of each, into `runs`.
 
-    Returns how many runs, and how many boids, there are.
+    `runs` int64 (2 * 19,). Returns how many runs, and how many boids, there are.
     """
     number, size = 0, 0
     for row in range(9):
-        for side in range(1 if along > 0 else 0, 2 if along < BRICK - 1 else 3):
+        for side in range(1 if first > 0 else 0, 2 if last < BRICK - 1 else 3):
             brick = around[3 * row + side]
-            low = max(along - 1 - BRICK * (side - 1), 0)
-            high = min(along + 1 - BRICK * (side - 1), BRICK - 1)
+            low = max(first - 1 - BRICK * (side - 1), 0)
+            high = min(last + 1 - BRICK * (side - 1), BRICK - 1)
             number, size = add_run(brick, low, high, number, size, runs, grid)
     return number, size
 
 
 @compiled()
-def runs_further(key, along, runs, grid):
-    """As `runs_around`, of the 125 cells around one."""
-    first = key << 5
-    x, y, z = (first & LAST) + along, (first >> BITS) & LAST, first >> (2 * BITS)
+def runs_further(key, first, last, runs, grid):
+    """As `runs_around`, two cells far, 125 for one."""
+    cell = key << 5
+    x, y, z = cell & LAST, (cell >> BITS) & LAST, cell >> (2 * BITS)
+    begin, end = x + first - 2, x + last + 2
     number, size = 0, 0
     for row in range(25):
-        for part in range((x - 2) >> 5, ((x + 2) >> 5) + 1):
+        for part in range(begin >> 5, (end >> 5) + 1):
             brick = find_brick(part * BRICK, y + row % 5 - 2, z + row // 5 - 2, grid.start, grid.bricks, grid.brick_key)
-            low, high = max(x - 2 - part * BRICK, 0), min(x + 2 - part * BRICK, BRICK - 1)
+            low, high = max(begin - part * BRICK, 0), min(end - part * BRICK, BRICK - 1)
             number, size = add_run(brick, low, high, number, size, runs, grid)
     return number, size
 

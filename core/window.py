@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is looked through for one cell's boids: runs of the grid's order, copied side by side into a window.
+"""Who is looked through for one home's boids: runs of the grid's order, copied side by side into a window.
 
-A window is float32 (6 W,): positions and aligned quantities, part by part as in `hash_grid.Grid.packed`. The home run, in which the
-cell itself lies, comes first and is copied whole. Behind the last there is padding, far away and at rest, as wide as the lanes.
+A window is float32 (6 W,): positions and aligned quantities, part by part as in `hash_grid.Grid.packed`. The home run, in which these
+boids lie, comes first and is copied whole. Behind the last there is padding, far away and at rest, as wide as the lanes.
 """
 
 from __future__ import annotations
