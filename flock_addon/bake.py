@@ -260,10 +260,11 @@ class Job:
         }
         if not self.plan.keep:
             header = clip.Header(self.settings.count, self.plan.frames, self.plan.first, self.fps)
-            return clip.write(clip_name(flock), arrays, header, record | checking.entry(flight.findings))
+            record |= checking.entry(flight.findings)
+            return clip.write(clip_name(flock), arrays, header, record, flight.checksums)
         joined = plan.joined_record(self._kept, record, self.plan)
         joined |= checking.entry(flight.findings, checking.rows(self._kept, self.plan.keep))
-        return clip.splice(flock.data, self.plan.keep, arrays, joined)
+        return clip.splice(flock.data, self.plan.keep, arrays, joined, flight.checksums)
 
     def _wants_sidecar(self, flock: bpy.types.Object) -> bool:
         """Whether the flock's storage asks for a file of its own; a clip that is continued stays where it is."""

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -68,53 +68,60 @@ def size_in_bytes(count: int, frames: int) -> int:
 
 
 def content_hash(arrays: ClipArrays) -> str:
-    """Of all the numbers, hexadecimal digits: SHA-256 of the checksums, which take a third of the time of that of the numbers."""
-    digest = _new_digest(arrays.frames, arrays.count)
-    for name in WIDTHS if arrays.count else ():
-        digest.update(_checksums(getattr(arrays, name)))
-    return digest.hexdigest()
+    """Of all the numbers, hexadecimal digits: SHA-256 of the frames' checksums, each CRC-32 of its arrays in the order of `WIDTHS`."""
+    checksums = [0] * arrays.frames
+    for name in WIDTHS:
+        _carry_on(checksums, getattr(arrays, name))
+    return _hash(checksums, arrays.count)
 
 
-def _new_digest(frames: int, count: int) -> Any:
-    return hashlib.sha256(f"{frames} {count}".encode())
+def _carry_on(checksums: list[int], array: np.ndarray) -> None:
+    """Carries the checksums of the first frames on over another array."""
+    for index, frame in enumerate(array):
+        checksums[index] = zlib.crc32(np.ascontiguousarray(frame, np.float32), checksums[index])
 
 
-def _checksums(array: np.ndarray) -> np.ndarray:
-    """CRC-32 of each frame of one of the arrays, uint32 (frames,)."""
-    return np.array([zlib.crc32(np.ascontiguousarray(frame, np.float32)) for frame in array], "<u4")
+def _hash(checksums: list[int], count: int) -> str:
+    return hashlib.sha256(f"{len(checksums)} {count}".encode() + np.array(checksums, "<u4").tobytes()).hexdigest()
 
 
 # -- writing and reading ----------------------------------------------------------------------------------------------
 
 
-def write(mesh_name: str, arrays: ClipArrays, header: Header, record: Mapping[str, Any]) -> bpy.types.Mesh:
+def write(
+    mesh_name: str, arrays: ClipArrays, header: Header, record: Mapping[str, Any], checksums: Sequence[int] = ()
+) -> bpy.types.Mesh:
     """A new mesh that holds the clip; with no boids it has no vertices.
 
     Args:
         record: whatever JSON can hold; `hash`, that of the content, is added.
+        checksums: of the frames, as `content_hash` makes them, where they are known.
 
     Raises:
         FlockError: the header does not fit the arrays.
     """
     if (header.count, header.frames) != (arrays.count, arrays.frames):
         raise FlockError(f"The clip has {arrays.frames} frames of {arrays.count} boids: write a header that says so")
-    return _assemble(mesh_name, header, record, lambda name: (getattr(arrays, name),))
+    return _assemble(mesh_name, header, record, lambda name: (getattr(arrays, name),), checksums)
 
 
-def _assemble(mesh_name: str, header: Header, record: Mapping[str, Any], parts: _Parts) -> bpy.types.Mesh:
-    """One attribute after the other, so that no more than one is twice in memory."""
-    mesh, shape = bpy.data.meshes.new(mesh_name), (header.frames, header.count)
-    digest = _new_digest(*shape)
+def _assemble(
+    mesh_name: str, header: Header, record: Mapping[str, Any], parts: _Parts, known: Sequence[int]
+) -> bpy.types.Mesh:
+    """One attribute after the other, so that no more than one is twice in memory. Checksums are `known` of the last frames."""
+    mesh, unknown = bpy.data.meshes.new(mesh_name), header.frames - len(known)
+    checksums = [0] * unknown + list(known)
     if header.count:
         mesh.vertices.add(header.count * header.frames + HEADER_VERTICES)
         mesh.attributes.remove(mesh.attributes[".select_vert"])  # new vertices are selected ones: a byte for each
         for name, width in WIDTHS.items():
             flat = _with_header(name, parts(name), header)
-            digest.update(_checksums(flat[: -HEADER_VERTICES * width].reshape(array_shape(name, *shape))))
+            first = flat[: unknown * header.count * width]
+            _carry_on(checksums, first.reshape(array_shape(name, unknown, header.count)))
             _set_attribute(mesh, name, flat)
-            del flat  # before the next one is made
+            del flat, first  # before the next one is made
         mesh.update()
-    _set_property(mesh, header, dict(record) | {"hash": digest.hexdigest()})
+    _set_property(mesh, header, dict(record) | {"hash": _hash(checksums, header.count)})
     return mesh
 
 
@@ -137,8 +144,13 @@ def read_frame(mesh: bpy.types.Mesh, index: int) -> dict[str, np.ndarray]:
     return {name: np.array(_get_attribute(mesh, name, head)[index]) for name in WIDTHS}
 
 
-def splice(mesh: bpy.types.Mesh, keep: int, more: ClipArrays, record: Mapping[str, Any]) -> bpy.types.Mesh:
+def splice(
+    mesh: bpy.types.Mesh, keep: int, more: ClipArrays, record: Mapping[str, Any], checksums: Sequence[int] = ()
+) -> bpy.types.Mesh:
     """A new clip: the first `keep` frames of this one, their bits as they are, and `more` after them.
+
+    Args:
+        checksums: of the frames in `more`, where they are known: see `write`.
 
     Raises:
         FlockError: the two do not fit together.
@@ -152,7 +164,7 @@ def splice(mesh: bpy.types.Mesh, keep: int, more: ClipArrays, record: Mapping[st
     def parts(name: str) -> tuple[np.ndarray, ...]:
         return _get_attribute(mesh, name, old)[:keep], getattr(more, name)
 
-    new = _assemble(mesh.name, replace(old, frames=keep + more.frames), record, parts)
+    new = _assemble(mesh.name, replace(old, frames=keep + more.frames), record, parts, checksums)
     for material in mesh.materials:
         new.materials.append(material)
     return new

@@ -113,6 +113,11 @@ class Flight(threading.Thread):
         log.error("the bake stopped", exc_info=self._error)
         raise FlockError(f"The bake stopped, and the old clip is as it was: {self._error}") from self._error
 
+    @property
+    def checksums(self) -> list[int]:
+        """Of the frames in the scratch file."""
+        return self._writer.checksums if self._writer else []
+
     def discard(self) -> None:
         """Deletes the scratch file, also where it is only just being made."""
         self._unwanted = True

@@ -73,14 +73,16 @@ class Writer:
         """Goes on behind the complete frames of a scratch file that was left; torn ones are cut off."""
         writer = cls.__new__(cls)
         writer._open(head.path, head.count)
-        writer.frames = complete_frames(head)
+        writer.checksums = checksums(head)
         end = head.begin + writer.frames * writer._record.itemsize
         writer._file.truncate(end)
         writer._file.seek(end)
         return writer
 
     def _open(self, path: Path, count: int, flags: int = 0) -> None:
-        self.path, self.frames, self._unwanted = path, 0, False
+        self.path, self._unwanted = path, False
+        self.checksums: list[int] = []
+        """Of the numbers of each frame, as `clip.write` takes them."""
         self._record = np.empty(
             1, record_type(count)
         )  # used again and again: fresh memory takes longer than to fill it
@@ -90,6 +92,11 @@ class Writer:
             self._file.close()
             raise InUse(path)
 
+    @property
+    def frames(self) -> int:
+        """How many are in the file."""
+        return len(self.checksums)
+
     def append(self, state: State) -> None:
         """Adds one frame.
 
@@ -98,10 +105,10 @@ class Writer:
         """
         record = self._record
         for name in WIDTHS:
-            for column, numbers in zip(_columns(record[name][0]), _columns(getattr(state, name)), strict=True):
-                column[:] = numbers
+            for column, values in zip(_columns(record[name][0]), _columns(getattr(state, name)), strict=True):
+                column[:] = values
         record["step"] = state.step
-        record["check"] = _checksum(record)
+        numbers, record["check"] = _checksums(record)
         try:
             self._file.write(record.view(np.uint8))
             self._file.flush()
@@ -109,7 +116,7 @@ class Writer:
             raise FlockError(
                 f"The bake cannot go on writing to {self.path}: {error}. Make room there, and resume it"
             ) from error
-        self.frames += 1
+        self.checksums.append(numbers)
 
     def discard(self) -> None:
         """Deletes the file: at once, or when it is closed where the system deletes no open files."""
@@ -139,9 +146,12 @@ def _head(count: int, about: Mapping[str, Any]) -> bytes:
     return (first + text).ljust(length)
 
 
-def _checksum(record: np.ndarray) -> int:
-    """Of one record, shape (1,), without its checksum."""
-    return zlib.crc32(record.view(np.uint8)[: -record.dtype["check"].itemsize])
+def _checksums(record: np.ndarray) -> tuple[int, int]:
+    """CRC-32 of one record, shape (1,): of its arrays, and of all before its own checksum."""
+    data = record.view(np.uint8)
+    step, check = (record.dtype.fields[name][1] for name in ("step", "check"))
+    numbers = zlib.crc32(data[:step])
+    return numbers, zlib.crc32(data[step:check], numbers)
 
 
 def _lock(file: int) -> bool:
@@ -218,12 +228,19 @@ def _look(path: Path, changed: int, size: int) -> Head | None:
 
 def complete_frames(head: Head) -> int:
     """How many frames from the first on are whole: a power cut may have left others behind them."""
-    records = _map(head, head.frames)
+    return len(checksums(head))
+
+
+def checksums(head: Head) -> list[int]:
+    """Of the numbers of each frame that is whole."""
+    found, records = [], _map(head, head.frames)
     for index in range(head.frames):
         record = np.array(records[index : index + 1])
-        if record["check"][0] != _checksum(record):
-            return index
-    return head.frames
+        numbers, check = _checksums(record)
+        if record["check"][0] != check:
+            break
+        found.append(numbers)
+    return found
 
 
 def frames(head: Head, number: int) -> ClipArrays:

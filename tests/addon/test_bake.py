@@ -54,6 +54,7 @@ def test_the_clip_holds_what_the_simulation_flew(flock, bake, clip, flock_addon)
     settings = properties.to_settings(flock.flock)
     flown = Simulation(settings, sampling.effectors(samples, settings.flock_width), fps=24.0, first=1, frames=6)
     arrays = clip.read(flock.data)
+    assert clip.record(flock.data)["hash"] == clip.content_hash(arrays)
     for index, frame in enumerate(flown):
         np.testing.assert_array_equal(arrays.position[index], frame.state.position)
         np.testing.assert_array_equal(arrays.velocity[index], frame.state.velocity)

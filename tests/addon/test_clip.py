@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The clip's mesh: what is written is what is read, it tells when it was edited, and it can lie in a file of its own."""
 
+import hashlib
 import importlib
+import struct
+import zlib
 from pathlib import Path
 
 import bpy
@@ -136,6 +139,23 @@ def test_the_hash_tells_clips_apart_by_their_order_and_shape(clip):
     hashes = [clip.record(mesh)["hash"] for mesh in empty]
     assert hashes == [clip.content_hash(arrays(clip, frames, 0)) for frames in (1, 2)]
     assert hashes[0] != hashes[1]
+
+
+def test_the_hash_is_made_of_checksums_that_anybody_can_work_out(clip):
+    """zlib's CRC-32 of each frame, all of whose arrays lie one after the other, and SHA-256 of these."""
+    made = arrays(clip)
+    numbers = [(made.rotation[k], made.velocity[k], made.position[k], made.flap[k]) for k in range(6)]
+    sums = [zlib.crc32(b"".join(array.tobytes() for array in frame)) for frame in numbers]
+    assert clip.content_hash(made) == hashlib.sha256(b"6 5" + struct.pack("<6I", *sums)).hexdigest()
+
+
+@pytest.mark.parametrize("keep", [0, 4, 6])
+def test_checksums_that_are_known_give_the_same_hash(clip, keep):
+    _, mesh = written(clip)
+    other = arrays(clip, 3, seed=2)
+    sums = [zlib.crc32(b"".join(getattr(other, name)[k].tobytes() for name in clip.WIDTHS)) for k in range(3)]
+    known, worked_out = clip.splice(mesh, keep, other, {}, sums), clip.splice(mesh, keep, other, {})
+    assert clip.record(known)["hash"] == clip.record(worked_out)["hash"] == clip.content_hash(clip.read(known))
 
 
 def test_the_size_is_known_before(clip):

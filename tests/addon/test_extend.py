@@ -57,7 +57,10 @@ def assert_same(one, two) -> None:
 
 
 def content(modules, flock) -> str:
-    return modules.clip.record(flock.data)["hash"]
+    """The clip's hash, which is that of the numbers in its mesh."""
+    known = modules.clip.record(flock.data)["hash"]
+    assert known == modules.clip.content_hash(modules.clip.read(flock.data))
+    return known
 
 
 def stale(modules, flock) -> list[str]:
