@@ -59,12 +59,17 @@ class Engine:
     """What is known of numba on this machine."""
 
     def __init__(self) -> None:
-        self.ready = False
-        """It has been loaded."""
+        self._name = ""
+        """Of the one that has been loaded."""
         self.problem = ""
         """A sentence where the flock flies without numba."""
         self._process: subprocess.Popen | None = None
         self._loading = threading.Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether one has been loaded."""
+        return bool(self._name)
 
     def look(self) -> None:
         """Asks whether numba is installed at all."""
@@ -124,6 +129,8 @@ class Engine:
             Cancelled: while it waited for the other process.
         """
         with self._loading:
+            if self._name:
+                return self._name
             self.prepare(folder)
             process = self._process
             while process and process.poll() is None:
@@ -140,7 +147,7 @@ class Engine:
                 module.warm_up()
             else:
                 self.problem = "numba does not work here: bakes are slower, and fly differently in detail. Reinstall Flock to get it"
-            self.ready = True
+            self._name = name
             return name
 
 
