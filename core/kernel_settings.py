@@ -177,8 +177,9 @@ def spheres(settings: Settings, effectors: Effectors, dt: float) -> np.ndarray:
     if not effectors.spheres.radius.shape[1]:
         return NO_SPHERE
     (first, last), (begin, end), strength = avoidance.balls(effectors, settings)
-    way = last - first
+    made, way = np.empty(len(strength), swerve.SPHERE), last - first
     moved = np.sqrt(avoidance.dot(way, way))
-    reach = np.maximum(begin, end) + moved / 2 + moved / dt * look_ahead(settings, dt)
-    parts = (first, last, way / dt, np.stack((begin, end, (end - begin) / dt, strength, reach), axis=1))
-    return np.concatenate(parts, axis=1, dtype=np.float32).view(swerve.SPHERE)[:, 0]
+    made["first"], made["last"], made["moves"] = first, last, way / dt
+    made["radius"], made["last_radius"], made["growth"] = begin, end, (end - begin) / dt
+    made["strength"], made["reach"] = strength, np.maximum(begin, end) + moved / 2 + moved / dt * look_ahead(settings, dt)
+    return made
