@@ -14,7 +14,7 @@ import numpy as np
 
 from . import hash_grid, pairs, window
 from .counters import CROWD, CROWDED
-from .hash_grid import PADDING
+from .hash_grid import CACHED, PADDING
 from .lanes import FAR, HUGE, LANES, ONE, TWO, ZERO, F, atomic_add, compiled, inverse_length, joint, lowest_bit, store
 from .motion import CHUNK, CUT, ROWS, SUMS
 from .pairs import MOST, PART, SLOT
@@ -126,6 +126,8 @@ def gather_chunk(chunk, board, todo, scratch, grid, frame, boids_in, look, plain
                 if home[BRICK] != brick:
                     brick = home[BRICK]
                     hash_grid.bricks_around(brick, around, start, bricks, keys)
+                    if len(todo) > CACHED:
+                        hash_grid.expect_above(around, grid)
                 count, size = hash_grid.runs_around(home[FIRST], home[LAST], around, runs, grid)
                 begin, end = looked_for(home, chunk)
                 home[SIZE] = 0

@@ -313,6 +313,20 @@ def bricks_around(brick, around, start, bricks, keys):
 
 
 @compiled()
+def expect_above(around, grid):
+    """Asks for the boids of three bricks around one, those in the next layer: of the others most have been looked through just before."""
+    cells, brick_first, packed = grid.brick_cells, grid.brick_first, grid.packed
+    stride = len(packed) // RECORD
+    for row in range(6, 9):
+        brick = around[3 * row + 1]
+        if brick != NOTHING:
+            last = np.int64(brick_first[brick]) + bit_count(np.int64(cells[brick])) - 1
+            for slot in range(grid.brick_start[brick], grid.cell_end[last], LANES):
+                for part in range(6):
+                    prefetch(packed, part * stride + slot)
+
+
+@compiled()
 def runs_around(first, last, around, runs, grid):
     """The boids in the cells `first` to `last` of a brick and those around, 27 for one, as runs: begin and end of each, into `runs`.
 
