@@ -14,13 +14,12 @@ import bpy
 
 from . import compat, creature
 
-VERSION = 3
+VERSION = 4
 """Of the node groups; an older one in a file is rebuilt in place."""
 
 VERSION_PROPERTY = "flock_nodes"
 MODIFIER = "Flock"
-PLAYBACK, TIME, FRAME = "Flock Playback", "Flock Time", "Flock Frame"
-CREATURES, WING, EXPORT = "Flock Creatures", "Flock Wing", "Flock Export"
+PLAYBACK, BOIDS, WING, EXPORT = "Flock Playback", "Flock Boids", "Flock Wing", "Flock Export"
 
 SHOW = ("Creatures", "Points", "Vertices")
 
@@ -40,7 +39,9 @@ _FORWARD_TURNS = {
 def playback_group() -> bpy.types.NodeTree:
     """The one 'Flock Playback' of this file: made, or brought up to date, when it has to be."""
     tidy()
-    return _ensure(PLAYBACK)
+    group = _ensure(PLAYBACK)
+    _remove_former()
+    return group
 
 
 def attach(item: bpy.types.Object) -> bpy.types.NodesModifier:
@@ -93,7 +94,11 @@ def is_ours(item: bpy.types.ID | None) -> bool:
 
 
 def tidy() -> int:
-    """Leaves one node group of each kind where appending has brought in more. Returns how many went."""
+    """Leaves one node group of each kind where appending has brought in more, and none of an older release that nobody uses.
+
+    Returns:
+        How many went.
+    """
     gone = 0
     for kind in _BUILDERS:
         groups = _local_groups(kind)
@@ -101,7 +106,16 @@ def tidy() -> int:
             _move_users(double, groups[0])
             bpy.data.node_groups.remove(double)
             gone += 1
-    return gone
+    return gone + _remove_former()
+
+
+def _remove_former() -> int:
+    """Removes groups of which older releases were made and this one is not, where nobody uses them. Returns how many."""
+    former = [group for group in bpy.data.node_groups if group.library is None and _kind(group) not in ("", *_BUILDERS)]
+    unused = [group for group in former if not group.users]
+    for group in unused:
+        bpy.data.node_groups.remove(group)
+    return len(unused)
 
 
 def _move_users(old: bpy.types.NodeTree, new: bpy.types.NodeTree) -> None:
@@ -169,6 +183,18 @@ class _Tree:
         self.begin = group.nodes.new("NodeGroupInput")
         self.end = group.nodes.new("NodeGroupOutput")
         self._wanted: list[Any] = []
+        self._frame: bpy.types.Node | None = None
+
+    def section(self, label: str) -> None:
+        """A frame of that label around all nodes that are made from now on."""
+        self._frame = None
+        self._frame = self._new("NodeFrame")
+        self._frame.label = label
+
+    def _new(self, kind: str) -> Any:
+        node = self.group.nodes.new(kind)
+        node.parent = self._frame
+        return node
 
     def input(self, name: str, kind: str, default: Any = None, description: str = "", panel: str = "", **limits: Any):
         """A socket of the group's input; returns what it gives inside."""
@@ -206,7 +232,7 @@ class _Tree:
 
     def node(self, kind: str, *values: Any, **properties: Any):
         """A node with its properties, its available inputs in order: a link, a plain value, or None for its default."""
-        node = self.group.nodes.new(kind)
+        node = self._new(kind)
         for key, value in properties.items():
             setattr(node, key, value)
         sockets = [socket for socket in node.inputs if socket.enabled and socket.type != "CUSTOM"]
@@ -250,7 +276,7 @@ class _Tree:
 
     def menu(self, kind: str, chosen: Any, values: dict[str, Any]):
         """The value that is chosen by its name."""
-        node = self.group.nodes.new("GeometryNodeMenuSwitch")
+        node = self._new("GeometryNodeMenuSwitch")
         node.data_type = kind
         node.enum_items.clear()
         for name in values:
@@ -267,6 +293,11 @@ class _Tree:
     def object(self, item: Any):
         """What is known of an object: its geometry, as one instance, and its transform."""
         return self.node("GeometryNodeObjectInfo", item, True, transform_space="ORIGINAL").outputs
+
+    def instances(self, geometry: Any):
+        """The number of instances; as a condition, whether there are any."""
+        size = self.node("GeometryNodeAttributeDomainSize", geometry, component="INSTANCES")
+        return size.outputs["Instance Count"]
 
     def round(self, number: Any):
         """A number to the nearest whole one."""
@@ -286,7 +317,7 @@ class _Tree:
 
     def group_node(self, kind: str, values: dict[str, Any]):
         """One of our own groups inside this one, its inputs by name."""
-        node = self.group.nodes.new("GeometryNodeGroup")
+        node = self._new("GeometryNodeGroup")
         node.node_tree = _ensure(kind)
         for name, value in values.items():
             self._feed(node.inputs[name], value)
@@ -297,12 +328,15 @@ class _Tree:
         for item in list(self.group.interface.items_tree):
             if item.item_type == "SOCKET" and item.identifier not in self._wanted:
                 self.group.interface.remove(item)
-        columns = _columns(self.group)
-        heights: dict[int, float] = {}
-        for node in self.group.nodes:
-            column = columns[node.name]
-            node.location = (220.0 * column, -heights.get(column, 0.0))
-            heights[column] = heights.get(column, 0.0) + 60.0 + 24.0 * (len(node.inputs) + len(node.outputs))
+        columns, top = _columns(self.group), 0.0
+        for frame in (None, *(node for node in self.group.nodes if node.type == "FRAME")):
+            heights: dict[int, float] = {}
+            for node in self.group.nodes:
+                if node.parent == frame and node.type != "FRAME":
+                    column = columns[node.name]
+                    node.location = (220.0 * column, top - heights.get(column, 0.0))
+                    heights[column] = heights.get(column, 0.0) + 60.0 + 24.0 * (len(node.inputs) + len(node.outputs))
+            top -= max(heights.values(), default=0.0) + 120.0
 
 
 def _columns(group: bpy.types.NodeTree) -> dict[str, int]:
@@ -326,24 +360,37 @@ def _columns(group: bpy.types.NodeTree) -> dict[str, int]:
 
 
 def _build_playback(tree: _Tree) -> None:
-    """Flock Playback: what the modifier shows."""
+    """Flock Playback: the modifier's own tree. Blender logs all that passes through it, so that it holds one node alone."""
+    boids = tree.group_node(BOIDS, _playback_inputs(tree))
+    tree.output("Geometry", "Geometry", boids.outputs[0])
+    _set_menu_default(tree.group, "Show", SHOW[0])
+    _set_menu_default(tree.group, "Forward Axis", "Y")
+
+
+def _playback_inputs(tree: _Tree) -> dict[str, Any]:
+    """All that a user can choose, by name."""
     clip = tree.input("Geometry", "Geometry", description="The clip")
     look = {name: _creature_input(tree, name) for name in _CREATURE_INPUTS}
     show = tree.input("Show", "Menu", description="What is drawn; vertices can be exported to USD and Alembic")
     seed = tree.input("Seed", "Int", 0, "Of each boid's random number, and so of its scale and its creature")
     number = tree.input("Flock Index", "Int", 0, "Attribute 'flock', which tells several flocks apart")
-    time_inputs = {name: _time_input(tree, name) for name in _TIME_INPUTS}
+    time = {name: _time_input(tree, name) for name in _TIME_INPUTS}
+    return {"Geometry": clip} | look | {"Show": show, "Seed": seed, "Flock Index": number} | time
 
-    time = tree.group_node(TIME, {"Geometry": clip} | time_inputs).outputs
-    frame = {name: time[name] for name in ("Count", "From", "To", "Factor", "Seconds", "Rate")}
-    common = {"Geometry": clip, "Seed": seed, "Flock Index": number, "Creature": look["Creature"]}
-    points, instances, position = tree.group_node(FRAME, common | frame).outputs
-    boids = {"Points": points, "Instances": instances, "Position": position}
-    creatures = tree.group_node(CREATURES, boids | {"Seed": seed} | look).outputs[0]
+
+def _build_boids(tree: _Tree) -> None:
+    """Flock Boids: what the modifier shows."""
+    chosen = _playback_inputs(tree)
+    tree.section("Time")
+    time = _time(tree, chosen)
+    tree.section("Frame")
+    points, instances, position = _frame(tree, chosen, time)
+    tree.section("Creatures")
+    creatures = _creatures(tree, chosen, points, instances, position)
+    tree.section("Show")
     vertices = tree("GeometryNodePointsToVertices", points)
-
     shown = dict(zip(SHOW, (creatures, points, vertices), strict=True))
-    tree.output("Geometry", "Geometry", tree.menu("GEOMETRY", show, shown))
+    tree.output("Geometry", "Geometry", tree.menu("GEOMETRY", chosen["Show"], shown))
     _set_menu_default(tree.group, "Show", SHOW[0])
     _set_menu_default(tree.group, "Forward Axis", "Y")
 
@@ -385,10 +432,15 @@ def _set_menu_default(group: bpy.types.NodeTree, name: str, value: str) -> None:
             item.default_value = value
 
 
-def _build_time(tree: _Tree) -> None:
-    """Flock Time: the clip's header, and the two stored frames around the scene's frame."""
-    clip = tree.input("Geometry", "Geometry")
-    speed, offset, moved, moved_to = (_time_input(tree, name) for name in _TIME_INPUTS)
+def _time(tree: _Tree, chosen: dict[str, Any]) -> dict[str, Any]:
+    """The clip's header, and the two stored frames around the scene's frame.
+
+    Returns:
+        'count' of boids, rows 'from' and 'to' of the stored frames, the 'factor' between them and the 'seconds' from one
+        to the other, and the 'rate' by which velocities are multiplied.
+    """
+    clip = chosen["Geometry"]
+    speed, offset, moved, moved_to = (chosen[name] for name in _TIME_INPUTS)
 
     size = tree("GeometryNodeAttributeDomainSize", clip, component="MESH")
     velocity = tree.attribute("velocity", "FLOAT_VECTOR")
@@ -399,13 +451,11 @@ def _build_time(tree: _Tree) -> None:
     count, frames, first = map(tree.round, tree.xyz(rows[0]))
     fps, step, _format = tree.xyz(rows[1])
 
-    wanted = tree.integer("ADD", tree.integer("MULTIPLY", count, frames), 2)
+    wanted = tree.integer("MULTIPLY_ADD", count, frames, 2)
     fits = tree("FunctionNodeCompare", size, wanted, data_type="INT", operation="EQUAL")
-    empty = tree("FunctionNodeCompare", size, 0, data_type="INT", operation="EQUAL")
-    wrong = tree("FunctionNodeBooleanMath", fits, empty, operation="NOR")
+    wrong = tree("FunctionNodeBooleanMath", size, fits, operation="NIMPLY")  # an empty clip is none that was edited
     message = "This clip was edited, so no boid is drawn: undo the edit, or bake again"
     warned = tree("GeometryNodeWarning", wrong, message)
-    tree.output("Count", "Int", tree.switch("INT", warned, count, 0))
 
     last = tree.math("MAXIMUM", tree.integer("SUBTRACT", frames, 1), 0.0)
     begin = tree.switch("INT", moved, first, moved_to)
@@ -414,26 +464,23 @@ def _build_time(tree: _Tree) -> None:
     backwards = tree.math("LESS_THAN", speed, 0.0)
     place = tree.math("MULTIPLY_ADD", last, backwards, into)
     held = tree("ShaderNodeClamp", place, 0.0, last)
-    low = tree.math("FLOOR", held)
-    tree.output("From", "Int", tree.round(low))
-    tree.output("To", "Int", tree.round(tree.math("MINIMUM", tree.math("ADD", low, 1.0), last)))
-    tree.output("Factor", "Float", tree.math("SUBTRACT", held, low))
-    tree.output("Seconds", "Float", tree.math("DIVIDE", step, fps))
+    low = tree("FunctionNodeFloatToInt", held, rounding_mode="FLOOR")
     plays = tree("FunctionNodeCompare", place, held, 0.0, data_type="FLOAT", operation="EQUAL")
-    tree.output("Rate", "Float", tree.switch("FLOAT", plays, 0.0, speed))
+    return {
+        "count": tree.switch("INT", warned, count, 0),
+        "from": low,
+        "to": tree.integer("MINIMUM", tree.integer("ADD", low, 1), last),
+        "factor": tree.math("FRACT", held),
+        "seconds": tree.math("DIVIDE", step, fps),
+        "rate": tree.switch("FLOAT", plays, 0.0, speed),
+    }
 
 
-def _build_frame(tree: _Tree) -> None:
-    """Flock Frame: the boids of one moment, between two stored frames, as points or as instances that stand nowhere yet."""
-    clip = tree.input("Geometry", "Geometry")
-    count = tree.input("Count", "Int", 0)
-    ends = tree.input("From", "Int", 0), tree.input("To", "Int", 0)
-    factor = tree.input("Factor", "Float", 0.0)
-    seconds = tree.input("Seconds", "Float", 1.0, "Time from one stored frame to the next")
-    rate = tree.input("Rate", "Float", 1.0, "Factor of the velocity")
-    seed = tree.input("Seed", "Int", 0)
-    number = tree.input("Flock Index", "Int", 0)
-    body = tree.input("Creature", "Object")
+def _frame(tree: _Tree, chosen: dict[str, Any], time: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The boids of one moment, between two stored frames: as points, as instances that stand nowhere yet, and their places."""
+    clip, seed, number, body = (chosen[name] for name in ("Geometry", "Seed", "Flock Index", "Creature"))
+    count, factor, seconds, rate = (time[name] for name in ("count", "factor", "seconds", "rate"))
+    ends = time["from"], time["to"]
 
     # every field below is evaluated on its own: an attribute costs each of them less than the index does
     boid = tree.attribute("id", "INT")
@@ -475,9 +522,7 @@ def _build_frame(tree: _Tree) -> None:
     for name, (kind, value) in attributes.items():
         points = tree.store(points, name, kind, value)
         instances = tree.store(instances, name, kind, value, "INSTANCE")
-    tree.output("Points", "Geometry", tree("GeometryNodeSetPosition", points, None, position))
-    tree.output("Instances", "Geometry", instances)
-    tree.output("Position", "Vector", position)
+    return tree("GeometryNodeSetPosition", points, None, position), instances, position
 
 
 def _hermite(tree: _Tree, places: list, velocities: list, factor: Any, seconds: Any):
@@ -516,57 +561,49 @@ def _bank(tree: _Tree):
     return tree.math("ARCTAN2", low, level)
 
 
-def _build_creatures(tree: _Tree) -> None:
-    """Flock Creatures: an instance for each boid, or a body and two wings."""
-    points = tree.input("Points", "Geometry")
-    instances = tree.input("Instances", "Geometry", description="As many, with the same attributes")
-    position = tree.input("Position", "Vector", (0.0, 0.0, 0.0), "Where the instances go")
-    seed = tree.input("Seed", "Int", 0)
-    look = {name: _creature_input(tree, name) for name in _CREATURE_INPUTS}
-
+def _creatures(tree: _Tree, chosen: dict[str, Any], points: Any, instances: Any, position: Any):
+    """An instance for each boid, or a body and two wings. `instances` are as many as `points`, with the same attributes."""
     boid = tree.attribute("id", "INT")
-    turn = tree.menu("ROTATION", look["Forward Axis"], _FORWARD_TURNS)
+    turn = tree.menu("ROTATION", chosen["Forward Axis"], _FORWARD_TURNS)
     flown = tree.attribute("rotation", "QUATERNION")
     turned = tree("FunctionNodeRotateRotation", flown, turn, rotation_space="LOCAL")
     no_turn = tree.equal(tree("FunctionNodeRotationToQuaternion", turn), 1.0)  # its w
     rotation = tree.switch("ROTATION", no_turn, turned, flown)
-    vary = tree("FunctionNodeRandomValue", -1.0, 1.0, boid, tree.integer("ADD", seed, 1), data_type="FLOAT")
-    share = tree.math("MULTIPLY_ADD", vary, look["Scale Variation"], 1.0)
-    alike = tree.equal(look["Scale Variation"], 0.0)
-    scale = tree.math("MULTIPLY", tree.switch("FLOAT", alike, share, 1.0), look["Scale"])
+    vary = tree("FunctionNodeRandomValue", -1.0, 1.0, boid, tree.integer("ADD", chosen["Seed"], 1), data_type="FLOAT")
+    share = tree.math("MULTIPLY_ADD", vary, chosen["Scale Variation"], 1.0)
+    alike = tree.equal(chosen["Scale Variation"], 0.0)
+    scale = tree.math("MULTIPLY", tree.switch("FLOAT", alike, share, 1.0), chosen["Scale"])
 
-    body, *wings = (tree.object(look[name]) for name in ("Creature", "Left Wing", "Right Wing"))
+    body, *wings = (tree.object(chosen[name]) for name in ("Creature", "Left Wing", "Right Wing"))
     alone = tree("GeometryNodeInstanceOnPoints", points, None, body["Geometry"], None, None, rotation, scale)
     common = {"Points": points, "Body": body["Transform"], "Rotation": rotation, "Scale": scale}
-    has_wing = [_any_instance(tree, wing["Geometry"]) for wing in wings]
-    whole = tree.group.nodes.new("GeometryNodeJoinGeometry")
-    for part in (*reversed(_wings(tree, wings, has_wing, look, turn, common)), alone):
+    has_wing = [tree.instances(wing["Geometry"]) for wing in wings]
+    whole = tree.node("GeometryNodeJoinGeometry")
+    for part in (*reversed(_wings(tree, wings, has_wing, chosen, turn, common)), alone):
         tree.group.links.new(part, whole.inputs[0])  # the newest link comes first, and with it the body
 
     # Instance on Points would take most of the time, so that one instance for each boid, all alike, is made without it.
-    matrix = _matrix(tree, rotation, scale, alike, look["Scale"])
+    matrix = _matrix(tree, rotation, scale, alike, chosen["Scale"])
     single = tree("GeometryNodeSetInstanceTransform", instances, None, matrix)
     single = tree("GeometryNodeSetPosition", single, None, position)
     winged = tree("FunctionNodeBooleanMath", *has_wing, operation="OR")
     dressed = tree.switch("GEOMETRY", winged, single, whole.outputs[0])
 
-    flock = tree("GeometryNodeCollectionInfo", look["Collection"], True, True, transform_space="ORIGINAL")
-    kinds = tree.node("GeometryNodeAttributeDomainSize", flock, component="INSTANCES").outputs["Instance Count"]
-    pick = tree("FunctionNodeRandomValue", 0, tree.integer("SUBTRACT", kinds, 1), boid, tree.integer("ADD", seed, 2),
+    flock = tree("GeometryNodeCollectionInfo", chosen["Collection"], True, True, transform_space="ORIGINAL")
+    kinds = tree.instances(flock)
+    pick = tree("FunctionNodeRandomValue", 0, tree.integer("SUBTRACT", kinds, 1), boid, tree.integer("ADD", chosen["Seed"], 2),
                 data_type="INT")  # fmt: skip
     mixed = tree("GeometryNodeInstanceOnPoints", points, None, flock, True, pick, rotation, scale)
 
-    shown = tree.switch("GEOMETRY", _any_instance(tree, body["Geometry"]), points, dressed)
-    several = tree("FunctionNodeCompare", kinds, 0, data_type="INT", operation="GREATER_THAN")
-    tree.output("Geometry", "Geometry", tree.switch("GEOMETRY", several, shown, mixed))
-    _set_menu_default(tree.group, "Forward Axis", "Y")
+    shown = tree.switch("GEOMETRY", tree.instances(body["Geometry"]), points, dressed)
+    return tree.switch("GEOMETRY", kinds, shown, mixed)
 
 
-def _wings(tree: _Tree, wings: list, has_wing: list, look: dict[str, Any], turn: Any, common: dict[str, Any]) -> list:
+def _wings(tree: _Tree, wings: list, has_wing: list, chosen: dict[str, Any], turn: Any, common: dict[str, Any]) -> list:
     """The left wings and the right wings, where there are such."""
     ahead = tree("FunctionNodeRotateVector", (0.0, 1.0, 0.0), tree("FunctionNodeInvertRotation", turn))
     beat = tree.math("SINE", tree.math("MULTIPLY", tree.attribute("flap", "FLOAT"), 2.0 * _HALF))
-    angle = tree.math("MULTIPLY", tree.math("MULTIPLY", beat, look["Flap Angle"]), look["Flapping"])
+    angle = tree.math("MULTIPLY", tree.math("MULTIPLY", beat, chosen["Flap Angle"]), chosen["Flapping"])
     angles = angle, tree.math("MULTIPLY", angle, -1.0)
     made = []
     for part, (wing, has, value) in enumerate(zip(wings, has_wing, angles, strict=True), start=1):
@@ -586,11 +623,6 @@ def _matrix(tree: _Tree, rotation: Any, scale: Any, alike: Any, size: Any):
     scaled = tree("FunctionNodeMatrixMultiply", rotation, tree("FunctionNodeCombineTransform", None, None, size))
     same = tree.switch("MATRIX", tree.equal(size, 1.0), scaled, rotation)
     return tree.switch("MATRIX", alike, varied, same)
-
-
-def _any_instance(tree: _Tree, geometry: Any):
-    size = tree.node("GeometryNodeAttributeDomainSize", geometry, component="INSTANCES").outputs["Instance Count"]
-    return tree("FunctionNodeCompare", size, 0, data_type="INT", operation="GREATER_THAN")
 
 
 def _build_wing(tree: _Tree) -> None:
@@ -623,7 +655,7 @@ def _build_export(tree: _Tree) -> None:
     is_body = tree("FunctionNodeCompare", tree.attribute("part", "INT"), 0, data_type="INT", operation="EQUAL")
     instances = tree("GeometryNodeInstancesToPoints", geometry, is_body)
     points = tree.node("GeometryNodeSeparateComponents", geometry).outputs["Point Cloud"]
-    both = tree.group.nodes.new("GeometryNodeJoinGeometry")
+    both = tree.node("GeometryNodeJoinGeometry")
     for part in (instances, points):
         tree.group.links.new(part, both.inputs[0])
     tree.output("Geometry", "Geometry", tree("GeometryNodePointsToVertices", both.outputs[0]))
@@ -631,9 +663,7 @@ def _build_export(tree: _Tree) -> None:
 
 _BUILDERS: dict[str, Callable[[_Tree], None]] = {
     WING: _build_wing,
-    CREATURES: _build_creatures,
-    FRAME: _build_frame,
-    TIME: _build_time,
+    BOIDS: _build_boids,
     PLAYBACK: _build_playback,
     EXPORT: _build_export,
 }

@@ -9,6 +9,7 @@ import bpy
 import pytest
 
 LATER_SOCKET = "Flap Angle"
+FORMER_KIND = "Flock Time"
 
 
 @pytest.fixture
@@ -25,12 +26,15 @@ def groups(own):
 
 
 def make_older(own):
-    """Turns the file's groups into those of an older release: one input less, one that is gone today, and it shows nothing."""
+    """Turns the file's groups into those of an older release, with one input less, and an input and a group more. It shows nothing."""
     playback = own.nodes.playback_group()
     tree = playback.interface
     tree.remove(tree.items_tree[LATER_SOCKET])
     tree.new_socket("Wobble", in_out='INPUT', socket_type='NodeSocketFloat')
     playback.links.remove(next(link for link in playback.links if link.to_node.type == 'GROUP_OUTPUT'))
+    former = bpy.data.node_groups.new(FORMER_KIND, "GeometryNodeTree")
+    former[own.nodes.VERSION_PROPERTY] = {"kind": FORMER_KIND}
+    playback.nodes.new("GeometryNodeGroup").node_tree = former
     for group in bpy.data.node_groups:
         group[own.nodes.VERSION_PROPERTY] = {"kind": group[own.nodes.VERSION_PROPERTY]["kind"], "version": 0}
 
@@ -56,10 +60,7 @@ def matrices(flock):
 
 
 def current(own):
-    return [
-        (kind, own.nodes.VERSION)
-        for kind in ("Flock Creatures", "Flock Frame", "Flock Playback", "Flock Time", "Flock Wing")
-    ]
+    return [(kind, own.nodes.VERSION) for kind in ("Flock Boids", "Flock Playback", "Flock Wing")]
 
 
 def test_an_older_group_is_brought_up_to_date_at_the_next_bake_and_plays_as_before(own, tmp_path):

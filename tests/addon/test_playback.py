@@ -422,9 +422,7 @@ def ours(flock):
 def test_there_is_one_of_each_group_however_many_flocks(flock):
     for _ in range(3):
         dress(flock, show(flock, flight(flock)))
-    assert ours(flock) == sorted(
-        {flock.nodes.PLAYBACK, flock.nodes.TIME, flock.nodes.FRAME, flock.nodes.CREATURES, flock.nodes.WING}
-    )
+    assert ours(flock) == sorted({flock.nodes.PLAYBACK, flock.nodes.BOIDS, flock.nodes.WING})
 
 
 def test_an_older_group_is_brought_up_to_date_in_place(flock):
@@ -442,7 +440,7 @@ def test_an_older_group_is_brought_up_to_date_in_place(flock):
     old.interface.new_socket("Long gone", in_out="INPUT", socket_type="NodeSocketFloat")
     assert flock.nodes.playback_group() == old
     assert "Long gone" not in [entry.name for entry in old.interface.items_tree]
-    assert len(ours(flock)) == 5
+    assert len(ours(flock)) == 3
     go_to(2.5)
     for (name, matrix), (same, new) in zip(before, instances(item), strict=True):
         assert name == same
@@ -458,7 +456,7 @@ def test_appending_twice_leaves_one_group_of_each_kind(flock, tmp_path):
         with bpy.data.libraries.load(path) as (_, target):
             target.objects = ["Flock"]
         bpy.context.scene.collection.objects.link(target.objects[0])
-    assert len(ours(flock)) == 5 and flock.nodes.tidy() == 0
+    assert len(ours(flock)) == 3 and flock.nodes.tidy() == 0
     go_to(2.5)
     both = [instances(item) for item in bpy.context.scene.objects if item.name.startswith("Flock")]
     assert len(both) == 2 and len(both[0]) == len(both[1]) == 15
