@@ -24,7 +24,7 @@ from typing import Any
 from . import measure, report, sizes, start, targets
 from .measure import ROOT
 
-BLENDER_PARTS = ("boids", "bake", "sampling", "playing")
+BLENDER_PARTS = ("boids", "bake", "sampling")
 
 
 def blender_python() -> str:
@@ -65,6 +65,8 @@ class Run:
         yield "the start", self._start
         for part in BLENDER_PARTS:
             yield f"{part} in Blender", partial(self._in_blender, part)
+        for threads in self.threads:
+            yield f"playing in Blender, cores: {threads}", partial(self._in_blender, "playing", [threads])
 
     def _steps(self, threads: int) -> dict[str, Any]:
         return self._ask("steps", threads=[threads], OMP_NUM_THREADS=str(threads))
@@ -77,11 +79,11 @@ class Run:
         times = {name: {"any": value} for name, value in start.times(self.size).items()}
         return {"milliseconds": {"start": times}}
 
-    def _in_blender(self, part: str) -> dict[str, Any]:
+    def _in_blender(self, part: str, threads: Sequence[int] | None = None) -> dict[str, Any]:
         python = blender_python()
         if not python:
             raise measure.Missing("all that needs Blender: there is no Python with bpy here (FLOCK_BLENDER names one)")
-        return self._ask("in_blender", part, python=python)
+        return self._ask("in_blender", part, threads=threads, python=python)
 
     def _ask(self, module: str, *words: str, threads: Sequence[int] | None = None, **extra: str) -> dict[str, Any]:
         return measure.ask(module, *words, "--threads", *(threads or self.threads), *self._words, **extra)
