@@ -133,3 +133,14 @@ def test_inputs_follow_their_names_where_an_upgraded_group_numbers_them_otherwis
     assert groups(own) == current(own)
     assert get(own, target.objects[0], LATER_SOCKET) == 0.25
     assert get(own, target.objects[0], "Scale") == 2.0
+
+
+def test_a_group_that_only_older_releases_were_made_of_stays_while_somebody_uses_it(own):
+    new_flock(own)
+    make_older(own)
+    mine = bpy.data.node_groups.new("Mine", "GeometryNodeTree")
+    mine.nodes.new("GeometryNodeGroup").node_tree = bpy.data.node_groups[FORMER_KIND]
+    own.nodes.playback_group()
+    assert FORMER_KIND in bpy.data.node_groups and own.nodes.tidy() == 0
+    bpy.data.node_groups.remove(mine)
+    assert own.nodes.tidy() == 1 and groups(own) == current(own)
