@@ -12,9 +12,9 @@ a cell with each. From READY on, how many tasks of each phase are done."""
 COUNTERS = (READY // STRIDE + 4) * STRIDE
 """So many numbers are counted up from zero."""
 
-BEFORE, AFTER, COMPLETE, THICKEST = range(COUNTERS, COUNTERS + 4)
-"""Where in memory the records of the state before the step and after it are; 1 where cells are as large as the reach; and how many boids
-there may be in a window: who has more around waits for smaller cells."""
+BEFORE, AFTER, COMPLETE, THICKEST, HANDS = range(COUNTERS, COUNTERS + 5)
+"""Where in memory the records of the state before the step and after it are; 1 where cells are as large as the reach; how many boids
+there may be in a window: who has more around waits for smaller cells; and how many threads fly this step."""
 
 HELPERS = COUNTERS + STRIDE
 """From here on, for each thread, what that helper does; the first one leads, and is none."""

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 
 from . import kernel
-from .counters import ASLEEP, AWAKE, HELPERS, STRIDE
+from .counters import ASLEEP, AWAKE, HANDS, HELPERS, STRIDE
 from .gather import scratch_for
 from .hash_grid import PADDING
 
@@ -38,6 +38,51 @@ class Worker:
             time.sleep(0)
 
 
+class Pace:
+    """Whether threads fly faster together than the lead alone, by the times that steps took lately.
+
+    Few boids are flown sooner than others are called. And a helper whose core another program takes, in the middle of its part, keeps
+    the lead waiting for as long as some steps take.
+    """
+
+    FEW, MANY = 4, 256
+    """Steps that are flown alone: at first, one of which may have to compile, and to look again; and at most, when it has become slower
+    together again and again."""
+
+    LATEST = 1 / 16
+    """The share of the last step in the mean."""
+
+    HOPE = 0.75
+    """What the mean begins with: of the time of a step alone."""
+
+    def __init__(self, threads: int) -> None:
+        self.together = False
+        self._steps, self._until, self._pause = 0, self.FEW, self.FEW
+        self._alone, self._mean = np.inf, 0.0
+        self._again = 2 * threads * self.MANY  # so seldom that a step alone costs little
+
+    def learn(self, seconds: float) -> None:
+        """What a step took."""
+        self._steps += 1
+        if self.together:
+            self._mean += self.LATEST * (seconds - self._mean)
+            if self._mean > self._alone:
+                self._pause = min(2 * self._pause, self.MANY) if self._steps < self.MANY else self.FEW
+                self._go_on(False, self._pause)
+            elif self._steps == self._until:
+                self._go_on(False, self.FEW)
+        else:
+            self._alone = min(self._alone, seconds)
+            if self._steps == self._until:
+                self._mean = self.HOPE * self._alone
+                self._go_on(True, self._again)
+
+    def _go_on(self, together: bool, steps: int) -> None:
+        self.together, self._steps, self._until = together, 0, steps
+        if not together:
+            self._alone = np.inf
+
+
 class Crew:
     """So many threads, for flocks that look for so many of the nearest. They fly one step at a time."""
 
@@ -45,10 +90,13 @@ class Crew:
         self._lead, *self._helpers = (Worker(number, neighbours) for number in range(threads))
         self._pool = ThreadPoolExecutor(max(1, threads - 1))
         self._jobs: dict[int, Future] = {}
+        self._pace, self._began = Pace(threads), 0.0
 
-    def wake(self, board: np.ndarray, flight: tuple) -> None:
-        """Wakes those who have gone to sleep: they get ready while the step is prepared."""
-        for helper in self._helpers:
+    def begin(self, board: np.ndarray, flight: tuple) -> None:
+        """Begins a step. Who is to help and has gone to sleep is woken, and gets ready while the step is prepared."""
+        self._began = time.perf_counter()
+        board[HANDS] = len(self._helpers) + 1 if self._pace.together else 1
+        for helper in self._helpers if self._pace.together else ():
             mail = HELPERS + helper.number * STRIDE
             if board[mail] == ASLEEP:
                 board[mail] = AWAKE
@@ -61,3 +109,8 @@ class Crew:
                 if job.done():
                     job.result()  # or why it failed
             time.sleep(0)
+
+    def end(self) -> None:
+        """Ends a step: all have flown."""
+        if self._helpers:
+            self._pace.learn(time.perf_counter() - self._began)

@@ -20,6 +20,7 @@ from .counters import (
     CALLED,
     COMPLETE,
     FLY,
+    HANDS,
     HELPERS,
     READY,
     RESOLVED,
@@ -95,7 +96,7 @@ def work(me, board, in_hand, scratch, grid, frame, todo, traits, touched, look, 
     numbers, mail = RECORD * len(todo), HELPERS + me * STRIDE
     while me == LEAD or is_called(board, mail):
         if me == LEAD:
-            call(board, len(todo))
+            call(board)
         before, after = numbers_at(board[BEFORE], numbers), numbers_at(board[AFTER], numbers)
         if in_hand[PHASE] < PHASES:
             in_hand[PHASE] = build(in_hand[PHASE], board, before, look.heading != ZERO, frame, scratch, grid)
@@ -129,9 +130,9 @@ def is_called(board, mail):
 
 
 @compiled()
-def call(board, boids):
-    """Calls the helpers that are awake, no more than there are chunks for."""
-    for mail in range(HELPERS + STRIDE, min(len(board), HELPERS + (boids + CHUNK - 1) // CHUNK * STRIDE), STRIDE):
+def call(board):
+    """Calls the helpers that are to fly now and are awake."""
+    for mail in range(HELPERS + STRIDE, HELPERS + board[HANDS] * STRIDE, STRIDE):
         atomic_change(board, mail, AWAKE, CALLED)
 
 

@@ -142,6 +142,7 @@ class Stepper(reference.Stepper):
                 size, finer = min(size, first_size(state.position[flight.todo > 0], settings, reach)), finer - 1
             else:
                 size, thickest = first if size < first else min(3 * size, reach), EVERYBODY
+        self._crew.end()
         flight.let_go()
         return flight
 
@@ -156,7 +157,7 @@ class Stepper(reference.Stepper):
             if len(self._grid.order) != len(state):
                 self._grid = hash_grid.grid_for(len(state), self._threads)
             flight = self._flights[adds_up] = Flight(self.settings, self._threads, shape, self._grid, self._varied)
-        self._crew.wake(flight.board, flight.arrays)
+        self._crew.begin(flight.board, flight.arrays)
         flight.spheres[:], flight.attractors[:], flight.wish[:] = balls, pulls, wish
         kernel_settings.set_time(flight.motion, self.settings, effectors, state.step * dt)
         flight.todo.fill(1)

@@ -19,6 +19,9 @@ from .workloads import DEFAULT, DT, NEAREST, PLAIN
 THREADS_TRIED = (1, 2, 8)
 """By which the bits must not differ."""
 
+STEPS = 10
+"""After which they are compared; one thread flies the first few alone."""
+
 
 class Steps:
     """What is measured on so many threads: groups of runs that are taken in turns."""
@@ -98,9 +101,9 @@ def differing_boids(size: Sizes) -> dict[str, int]:
 
 
 def _flown(settings: Settings, effectors: Effectors, state: State, threads: int) -> np.ndarray:
-    """The bits of all that is known of each boid after five steps: uint32 (N, 11)."""
+    """The bits of all that is known of each boid after some steps: uint32 (N, 11)."""
     stepper, now = steering.Stepper(settings, Traits(settings), threads), effectors.at(0)
-    for _ in range(5):
+    for _ in range(STEPS):
         state = stepper.step(state, now, DT)
     state = state.stored()
     parts = (state.position, state.velocity, state.rotation, state.flap[:, None])

@@ -15,6 +15,8 @@ pytest.importorskip("numba")
 from core import crew, steering
 from core.counters import ASLEEP, HELPERS, STRIDE, WORKING
 
+pytestmark = pytest.mark.usefixtures("all_together")
+
 FLOCK = Settings(count=1500, spacing=2.0)
 AROUND = Effectors(attractors=attractor((0.0, 40.0, 0.0)), spheres=spheres([[0, 25, 0]], [3])).at(0)
 DT = 1 / 48
@@ -101,3 +103,45 @@ def test_a_flock_of_another_size_gets_memory_of_that_size():
         sums, own = stepper.gather(state), alone.gather(state)
         assert len(flown(alone, state, 2, bare)) == len(state)
         assert np.array_equal(sums.vector["separation"], own.vector["separation"])
+
+
+def steps_alone(pace, together, alone=1.0, steps=3000):
+    """Which of the steps are flown alone, when steps take so long."""
+    found = []
+    for step in range(steps):
+        found.append(not pace.together)
+        pace.learn(together(step) if pace.together else alone)
+    return np.flatnonzero(found)
+
+
+PACE = crew.Pace  # the fixture puts another in its place
+
+
+def test_threads_that_are_faster_together_fly_together_but_for_a_look_now_and_then():
+    alone = steps_alone(PACE(2), lambda step: 0.6)
+    assert list(alone) == [*range(4), *range(4 + 1024, 8 + 1024), *range(8 + 2048, 12 + 2048)]
+
+
+def test_one_slow_step_changes_nothing_and_many_do():
+    assert len(steps_alone(PACE(2), lambda step: 6.0 if step % 100 == 50 else 0.5, steps=500)) == 4
+    assert len(steps_alone(PACE(2), lambda step: 6.0 if step % 10 == 5 else 0.5)) > 2000
+
+
+@pytest.mark.parametrize("slow", [1.1, 5.0, 1000.0])
+def test_threads_that_are_slower_together_fly_ever_more_steps_alone(slow):
+    alone = steps_alone(PACE(2), lambda step: slow)
+    assert 3000 - len(alone) < 0.15 * 3000
+    assert len(alone[alone >= 2500]) > 0.9 * 500
+
+
+def test_they_fly_together_again_soon_after_the_core_is_free():
+    pace = PACE(2)
+    steps_alone(pace, lambda step: 5.0, steps=2000)
+    assert len(steps_alone(pace, lambda step: 0.5, steps=1000)) <= PACE.MANY + 4
+
+
+def test_a_flock_that_becomes_slower_is_measured_anew():
+    """Steps of twice the time, alone and together, are no reason to fly alone for long."""
+    pace = PACE(2)
+    steps_alone(pace, lambda step: 0.6)
+    assert len(steps_alone(pace, lambda step: 1.2, alone=2.0, steps=1000)) <= 20

@@ -61,6 +61,7 @@ def test_both_engines_fly_the_same_flight(response):
     assert np.median(apart[50]) < 1e-4
 
 
+@pytest.mark.usefixtures("all_together")
 def test_the_bits_do_not_depend_on_the_number_of_threads():
     one, *others = (flight("NUMBA", 12, threads, count=1500)[-1].state for threads in (1, 2, 8))
     for other in others:
@@ -140,6 +141,7 @@ def test_the_pair_sums_are_those_of_the_reference(choices, space, count, seed, s
         assert ours.weight[name][sure] == pytest.approx(theirs.weight[name][sure], rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.usefixtures("all_together")
 def test_a_flock_half_clumped_half_loose_finds_the_nearest_of_the_reference_with_any_number_of_threads():
     """Cells of several sizes are built for it: small ones for the clump, large ones for the loose and the lost."""
     flock = Settings(count=1500, start="RANDOM", spacing=3.0)
