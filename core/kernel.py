@@ -275,6 +275,9 @@ def stage(lanes, scratch, packed, boids_in, traits, headings):
         for lane in range(lanes):
             for axis in range(3):
                 rows[WISH + axis * CHUNK + lane] = wish[boids[lane], axis]
+    else:  # the rows may be those of a step that had wishes
+        for index in range(WISH, WISH + 3 * CHUNK):
+            rows[index] = ZERO
 
 
 @compiled()

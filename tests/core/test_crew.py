@@ -47,18 +47,18 @@ def test_helpers_fall_asleep_and_are_woken_without_a_difference(threads):
     assert np.array_equal(state.records, alone.records)
 
 
-def test_steps_of_other_shapes_fly_with_arrays_of_their_own():
-    """Obstacles and wishes that come and go, and pair sums in between: all by the same threads, one after the other."""
+@pytest.mark.parametrize("threads", [1, 3])
+def test_steps_of_other_shapes_fly_as_if_each_were_the_first(threads):
+    """Obstacles and wishes that come and go, and pair sums in between: nothing is left of the step before."""
     bare, wish = Effectors().at(0), np.tile(np.float32((0.0, 0.0, 1.0)), (FLOCK.count, 1))
     ways = ((AROUND, None), (bare, None), (AROUND, wish), (bare, wish), (AROUND, None))
-    ended = []
-    for threads in (1, 3):
-        stepper, state = steering.Stepper(FLOCK, Traits(FLOCK), threads), spawn(FLOCK)
-        for around, wished in ways:
-            state = stepper.step(state, around, DT, wished)
-            sums = stepper.gather(state)
-        ended.append((state.records, sums.vector["cohesion"]))
-    assert all(np.array_equal(one, other) for one, other in zip(*ended, strict=True))
+    stepper, state = steering.Stepper(FLOCK, Traits(FLOCK), threads), spawn(FLOCK)
+    for around, wished in ways:
+        first = steering.Stepper(FLOCK, Traits(FLOCK), 1).step(state, around, DT, wished)
+        state = stepper.step(state, around, DT, wished)
+        assert np.array_equal(state.records, first.records)
+        sums, own = stepper.gather(state), steering.Stepper(FLOCK, Traits(FLOCK), 1).gather(state)
+        assert np.array_equal(sums.vector["cohesion"], own.vector["cohesion"])
 
 
 @pytest.mark.parametrize("who", [0, 1])
