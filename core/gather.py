@@ -187,7 +187,7 @@ def homes_of(chunk, shared, todo, grid, homes):
         bits, at, own = np.int64(cells[brick]), np.int64(brick_first[brick]), np.int64(brick_start[brick])
         while bits != 0 and slot < end:
             own_end = np.int64(cell_end[at])
-            if own_end > slot and any_left(own, own_end, order, todo):
+            if own_end > slot and any_left(slot, min(own_end, end), order, todo):
                 along, home = lowest_bit(bits), homes[max(number - 1, 0)]
                 if number and home[BRICK] == brick and home[LAST] == along - 1 and own_end - home[OWN] <= shared:
                     home[END], home[LAST] = own_end, along
@@ -217,7 +217,7 @@ def bucket_at(slot, start):
 
 @compiled()
 def any_left(begin, end, order, todo):
-    """Whether one of the boids of a cell still looks for its nearest."""
+    """Whether one of a cell's boids in the chunk still looks for its nearest; the cell's others may be flown by others meanwhile."""
     while begin < end and todo[order[begin]] == 0:
         begin += 1
     return begin < end

@@ -26,6 +26,7 @@ from core import (
     State,
     Traits,
     attractor,
+    gather,
     kernel,
     pairs,
     reference,
@@ -34,6 +35,7 @@ from core import (
     steering,
 )  # fmt: skip
 from core.lanes import FAR, LANES
+from core.motion import CHUNK
 from core.settings import CHOICES, RULES
 
 FLOCK = Settings(count=200)
@@ -164,6 +166,27 @@ def test_a_flock_half_clumped_half_loose_finds_the_nearest_of_the_reference_with
 def called(kernel, *args):
     """What a kernel does that only other kernels call."""
     return kernel(*args)
+
+
+def test_with_whom_a_boid_shares_a_window_does_not_depend_on_boids_of_other_chunks():
+    """Other threads mark those as done meanwhile: in a cell across two chunks, of which this one's boids are done already."""
+    flock = Settings(count=1500, neighbours=7)
+    stepper = steering.Stepper(flock, Traits(flock), 1)
+    stepper.step(spawn(flock), Effectors().at(0), 1 / 24)
+    order, ends = stepper._grid.order, stepper._grid.cell_end
+    across = 0
+    for chunk in range(1, flock.count // CHUNK):
+        slot = CHUNK * chunk
+        todo = np.ones(flock.count, np.uint8)
+        todo[order[slot : ends[ends > slot].min()]] = 0
+        found = []
+        for others in (1, 0):
+            todo[order[:slot]] = others
+            homes = np.zeros((CHUNK, 7), np.int64)
+            found.append(homes[: called(gather.homes_of, chunk, gather.SHARED, todo, stepper._grid, homes)].tolist())
+        assert found[0] == found[1]
+        across += slot not in ends
+    assert across
 
 
 @given(
