@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import platform
 from functools import partial
 
 import llvmlite.binding as llvm
@@ -48,7 +47,7 @@ HAS_COMPRESS = not numba.config.CPU_NAME and bool(llvm.get_host_cpu_features().g
 
 PAUSE = (
     ("llvm.aarch64.isb", ir.IntType(32)(15))
-    if platform.machine().startswith(("arm", "aarch"))
+    if llvm.get_process_triple().startswith(("arm64", "aarch64"))
     else ("llvm.x86.sse2.pause",)
 )
 """What LLVM calls the instruction for who waits for another thread: it lasts some nanoseconds, in which others get on."""
