@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from . import kernel
 from .counters import ASLEEP, AWAKE, HANDS, HELPERS, STRIDE
 from .gather import scratch_for
 from .hash_grid import PADDING
+from .motion import CHUNK
+
+if TYPE_CHECKING:
+    from .steering import Flight
 
 ROOM = 1024
 """Boids in a window, at first."""
@@ -26,15 +31,15 @@ class Worker:
         self._in_hand = np.array((-1, 0))
         self._scratch = scratch_for(neighbours, 2 * ROOM + PADDING)
 
-    def work(self, board: np.ndarray, flight: tuple) -> bool:
+    def work(self, flight: Flight) -> bool:
         """Does a thread's part, of one step or of several that follow soon; whether that is all, or others have to run first."""
-        while (left := kernel.work(self.number, board, self._in_hand, self._scratch, *flight)) > 0:
+        while (left := kernel.work(self.number, flight.board, self._in_hand, self._scratch, *flight.arrays)) > 0:
             self._scratch = scratch_for(0, 2 * left + PADDING, self._scratch)
         return left == kernel.DONE
 
-    def work_on(self, board: np.ndarray, flight: tuple) -> None:
-        """As `work`, to the end."""
-        while not self.work(board, flight):
+    def work_on(self, flight: Flight) -> None:
+        """As `work`, to the end. Who is at it keeps the flight, and with it all memory that is written to."""
+        while not self.work(flight):
             time.sleep(0)
 
 
@@ -89,23 +94,28 @@ class Crew:
     def __init__(self, threads: int, neighbours: int) -> None:
         self._lead, *self._helpers = (Worker(number, neighbours) for number in range(threads))
         self._pool = ThreadPoolExecutor(max(1, threads - 1))
-        self._jobs: dict[int, Future] = {}
-        self._pace, self._began = Pace(threads), 0.0
+        self._jobs: list[Future] = []
+        self._pace, self._began, self._hands = Pace(threads), 0.0, 1
 
-    def begin(self, board: np.ndarray, flight: tuple) -> None:
+    def begin(self, flight: Flight) -> None:
         """Begins a step. Who is to help and has gone to sleep is woken, and gets ready while the step is prepared."""
         self._began = time.perf_counter()
-        board[HANDS] = len(self._helpers) + 1 if self._pace.together else 1
-        for helper in self._helpers if self._pace.together else ():
+        self._jobs = [job for job in self._jobs if not job.done() or job.exception()]
+        chunks = -(-len(flight.todo) // CHUNK)
+        helpers = self._helpers[: chunks - 1] if self._pace.together else []
+        self._hands = len(helpers) + 1
+        for helper in helpers:
             mail = HELPERS + helper.number * STRIDE
-            if board[mail] == ASLEEP:
-                board[mail] = AWAKE
-                self._jobs[helper.number] = self._pool.submit(helper.work_on, board, flight)
+            if flight.board[mail] == ASLEEP:
+                flight.board[mail] = AWAKE
+                self._jobs.append(self._pool.submit(helper.work_on, flight))
 
-    def fly(self, board: np.ndarray, flight: tuple) -> None:
+    def fly(self, flight: Flight) -> None:
         """Flies those who are still to fly, by all threads that are awake."""
-        while not self._lead.work(board, flight):
-            for job in self._jobs.values():
+        flight.board[HANDS] = self._hands
+        while not self._lead.work(flight):
+            flight.board[HANDS] = 1  # all have been called: to call again who is done keeps the core from who is not
+            for job in self._jobs:
                 if job.done():
                     job.result()  # or why it failed
             time.sleep(0)

@@ -157,7 +157,7 @@ class Stepper(reference.Stepper):
             if len(self._grid.order) != len(state):
                 self._grid = hash_grid.grid_for(len(state), self._threads)
             flight = self._flights[adds_up] = Flight(self.settings, self._threads, shape, self._grid, self._varied)
-        self._crew.begin(flight.board, flight.arrays)
+        self._crew.begin(flight)
         flight.spheres[:], flight.attractors[:], flight.wish[:] = balls, pulls, wish
         kernel_settings.set_time(flight.motion, self.settings, effectors, state.step * dt)
         flight.todo.fill(1)
@@ -166,7 +166,7 @@ class Stepper(reference.Stepper):
 
     def _work(self, flight: Flight) -> None:
         try:
-            self._crew.fly(flight.board, flight.arrays)
+            self._crew.fly(flight)
         except BaseException:  # somebody may be at work still: leave all that is in his hands to him
             self._crew, self._grid = Crew(self._threads, self.settings.neighbours), hash_grid.grid_for(0, self._threads)
             self._flights.clear()

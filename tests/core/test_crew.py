@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Threads that stay awake from step to step: whoever helps, and whatever goes wrong, the bits stay the same."""
 
+import gc
 import time
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from core.effectors import attractor, spheres
 pytest.importorskip("numba")
 from core import crew, steering
 from core.counters import ASLEEP, HELPERS, STRIDE, WORKING
+from core.motion import CHUNK
 
 pytestmark = pytest.mark.usefixtures("all_together")
 
@@ -103,6 +106,65 @@ def test_a_flock_of_another_size_gets_memory_of_that_size():
         sums, own = stepper.gather(state), alone.gather(state)
         assert len(flown(alone, state, 2, bare)) == len(state)
         assert np.array_equal(sums.vector["separation"], own.vector["separation"])
+
+
+def test_all_threads_take_part():
+    """As many as there are chunks for, and no more."""
+    stepper, state = steering.Stepper(FLOCK, Traits(FLOCK), 9), spawn(FLOCK)
+    until = time.monotonic() + 60
+    _, *others = helped = [worker._scratch.boids for worker in (stepper._crew._lead, *stepper._crew._helpers)]
+    chunks = -(-FLOCK.count // CHUNK)
+    while not all(boids.any() for boids in others[: chunks - 1]) and time.monotonic() < until:
+        state = stepper.step(state, AROUND, DT)
+    assert [bool(boids.any()) for boids in helped] == [number < chunks for number in range(9)]
+
+
+def test_memory_stays_while_somebody_is_at_work_on_it_after_an_error(monkeypatch):
+    stepper, work, begun, goes_on = steering.Stepper(FLOCK, Traits(FLOCK), 2), crew.kernel.work, Event(), Event()
+    state = flown(stepper, spawn(FLOCK), 1)
+    time.sleep(0.2)  # who helps is asleep
+
+    def is_interrupted(number, *others):
+        if number:
+            begun.set()
+            goes_on.wait(60)
+            return work(number, *others)
+        begun.wait(60)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(crew.kernel, "work", is_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        stepper.step(state, AROUND, DT)
+    memory = stepper._memory
+    del state, stepper
+    gc.collect()
+    assert not memory._spare
+    goes_on.set()
+    until = time.monotonic() + 60
+    while len(memory._spare) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(memory._spare) == 2  # that of the state before, and of the one after
+
+
+def test_a_helper_is_heard_that_fails_while_it_looks_out_for_another_flight_as_well(monkeypatch):
+    stepper, work = steering.Stepper(FLOCK, Traits(FLOCK), 3), crew.kernel.work
+    first, second = spawn(FLOCK), Event()
+
+    def fails(number, board, *others):
+        if number != 1:
+            return work(number, board, *others)
+        if not second.is_set():
+            second.wait(60)
+            board[HELPERS + STRIDE] = WORKING  # at work, and never done
+            raise MemoryError("no room")
+        return work(number, board, *others)
+
+    monkeypatch.setattr(crew.kernel, "work", fails)
+    state = stepper.step(first, AROUND, DT)  # who helps is about to look out for a call
+    stepper.gather(state)  # and for one of another flight
+    second.set()
+    with pytest.raises(MemoryError, match="no room"):
+        flown(stepper, state, 100)
 
 
 def steps_alone(pace, together, alone=1.0, steps=3000):
