@@ -68,7 +68,7 @@ class Memory:
         kept = self._spare.pop() if self._spare else None
         if kept is None or len(kept) != count * RECORD:
             kept = np.empty(count * RECORD, np.float32)
-        lent = np.frombuffer(memoryview(kept), np.float32)  # all views of it, however made, keep this one alive
+        lent = np.frombuffer(kept.data, np.float32)  # all views of it, however made, keep this one alive
         weakref.finalize(lent, self._take_back, kept).atexit = False
         return lent.reshape(count, RECORD)
 
