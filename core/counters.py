@@ -7,7 +7,7 @@ STRIDE = 8
 
 COUNT, START, PLACE, SORT, FLY, RESOLVED, CROWDED, CROWD, READY = (number * STRIDE for number in range(9))
 """The next task of each phase; boids whose nearest are known; those who wait for smaller cells, and the sum of how many share
-a cell with each. From READY on, how many tasks of each phase are done."""
+a home with each. From READY on, how many tasks of each phase are done."""
 
 COUNTERS = (READY // STRIDE + 4) * STRIDE
 """So many numbers are counted up from zero."""

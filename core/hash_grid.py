@@ -22,6 +22,9 @@ BRICK = 32
 LOAD = 32
 """Boids for each bucket of the hash table."""
 
+ROWS = 16 * 16
+"""Rows of bricks in a block, which lie side by side in memory."""
+
 BITS = 21
 MIDDLE = 1 << (BITS - 1)
 LAST = (1 << BITS) - 1
@@ -130,11 +133,14 @@ def brick_key(x, y, z):
 def bucket_of(key, buckets):
     """A number below `buckets`, a power of two: blocks of 16 rows by 16 are hashed (Knuth 6.4), and keep their rows side by side.
 
+    Each block begins with another row, so that a line of bricks fills the whole table.
+
     So what is near in space is mostly near in memory: three layers of a block, which are looked through for one, fit into the cache.
     """
     x, y, z = key & (LAST >> 5), (key >> (BITS - 5)) & LAST, key >> (2 * BITS - 5)
     block = np.uint64((((z >> 4) << BITS) | (y >> 4)) << BITS | x) * np.uint64(0x9E3779B97F4A7C15)
-    return (np.int64(block >> np.uint64(40)) << 8 | (z & 15) << 4 | (y & 15)) & (buckets - 1)
+    begin, row = np.int64(block >> np.uint64(56)), (z & 15) << 4 | (y & 15)
+    return (np.int64(block >> np.uint64(40)) << 8 | (begin + row) & (ROWS - 1)) & (buckets - 1)
 
 
 @compiled()

@@ -85,7 +85,7 @@ class Stepper(reference.Stepper):
 
     def __init__(self, settings: Settings, traits: Traits, threads: int | None = None) -> None:
         super().__init__(settings, traits)
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads or cores()
         self._crew = Crew(self._threads, settings.neighbours)
         self._memory = Memory()
         self._grid = hash_grid.grid_for(0, self._threads)
@@ -184,6 +184,11 @@ class Stepper(reference.Stepper):
         flown.position[boids], flown.velocity[boids] = ended, flying
         flown.rotation[boids] = orientation.turn(rotation, flying, acceleration, effectors.up, self.settings, dt)
         flown.flap[boids] = flap + orientation.beat(flying, acceleration, effectors.up, self.settings) * dt
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 NO_WISH = np.zeros((0, 3), np.float32)

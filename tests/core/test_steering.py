@@ -162,6 +162,22 @@ def test_a_flock_half_clumped_half_loose_finds_the_nearest_of_the_reference_with
         assert one.weight[name] == pytest.approx(theirs.weight[name], rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("count", [60, 2000, 12000])
+def test_a_line_of_boids_far_apart_is_spread_over_the_table(axis, count):
+    """Each in a brick of its own: all that share a bucket are gone through for each of them."""
+    flock = Settings(count=count, neighbours=0)
+    place = np.zeros((count, 3))
+    place[:, axis] = 1000.0 * np.arange(count)
+    stepper = steering.Stepper(flock, Traits(flock), 1)
+    stepper.gather(replace(spawn(flock), position=place))
+    sizes = np.diff(stepper._grid.start)
+    assert sizes.sum() == count
+    # what is thrown into buckets at random seldom fills one beyond six standard deviations
+    mean = count / len(sizes)
+    assert sizes.max() <= mean + 6 * np.sqrt(mean) + 1
+
+
 @numba.njit
 def called(kernel, *args):
     """What a kernel does that only other kernels call."""
