@@ -133,9 +133,8 @@ def brick_key(x, y, z):
 def bucket_of(key, buckets):
     """A number below `buckets`, a power of two: blocks of 16 rows by 16 are hashed (Knuth 6.4), and keep their rows side by side.
 
-    Each block begins with another row, so that a line of bricks fills the whole table.
-
     So what is near in space is mostly near in memory: three layers of a block, which are looked through for one, fit into the cache.
+    Each block begins with another row, so that a line of bricks fills the whole table.
     """
     x, y, z = key & (LAST >> 5), (key >> (BITS - 5)) & LAST, key >> (2 * BITS - 5)
     block = np.uint64((((z >> 4) << BITS) | (y >> 4)) << BITS | x) * np.uint64(0x9E3779B97F4A7C15)
