@@ -66,7 +66,7 @@ class Run:
         for part in BLENDER_PARTS:
             yield f"{part} in Blender", partial(self._in_blender, part)
         for threads in self.threads:
-            yield f"playing in Blender, cores: {threads}", partial(self._in_blender, "playing", [threads])
+            yield f"playing in Blender, cores: {threads}", partial(self._playing, threads)
 
     def _steps(self, threads: int) -> dict[str, Any]:
         return self._ask("steps", threads=[threads], OMP_NUM_THREADS=str(threads))
@@ -79,11 +79,16 @@ class Run:
         times = {name: {"any": value} for name, value in start.times(self.size).items()}
         return {"milliseconds": {"start": times}}
 
-    def _in_blender(self, part: str, threads: Sequence[int] | None = None) -> dict[str, Any]:
+    def _playing(self, cores: int) -> dict[str, Any]:
+        if not hasattr(os, "sched_setaffinity"):
+            raise measure.Missing("playing: this system does not let a process choose its cores")
+        return self._in_blender("playing", [cores], FLOCK_CORES=str(cores))
+
+    def _in_blender(self, part: str, threads: Sequence[int] | None = None, **extra: str) -> dict[str, Any]:
         python = blender_python()
         if not python:
             raise measure.Missing("all that needs Blender: there is no Python with bpy here (FLOCK_BLENDER names one)")
-        return self._ask("in_blender", part, threads=threads, python=python)
+        return self._ask("in_blender", part, threads=threads, python=python, **extra)
 
     def _ask(self, module: str, *words: str, threads: Sequence[int] | None = None, **extra: str) -> dict[str, Any]:
         return measure.ask(module, *words, "--threads", *(threads or self.threads), *self._words, **extra)

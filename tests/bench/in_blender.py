@@ -17,10 +17,13 @@ from unittest.mock import patch
 
 import numpy as np
 
-from tests.addon import conftest  # gives Blender a user folder of its own, before it is imported
-
 from . import measure, sizes, workloads
 from .sizes import Sizes
+
+if CORES := int(os.environ.get("FLOCK_CORES", "0")):  # Blender makes a thread for each when it is imported
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-CORES:])
+
+from tests.addon import conftest  # gives Blender a user folder of its own, before it is imported
 
 import bpy  # isort: skip
 
@@ -208,9 +211,8 @@ def _show(collection: bpy.types.Collection, shown: bool) -> None:
 
 
 def play(options: Any) -> dict[str, float]:
-    """A frame of a clip, one instance for each boid, by our nodes and by the fewest that can do it: on as many cores as threads."""
+    """A frame of a clip, one instance for each boid, by our nodes and by the fewest that can do it: on FLOCK_CORES cores."""
     (threads,) = options.threads
-    _keep_to_cores(threads)
     scene = empty_file()
     count: int = options.sizes.played
     bpy.ops.mesh.primitive_cone_add(vertices=4)
@@ -240,13 +242,6 @@ def play(options: Any) -> dict[str, float]:
             frames(item)
             taken[name] += frames(item)
     return {f"{name}/{threads}": statistics.median(times) for name, times in taken.items()}
-
-
-def _keep_to_cores(count: int) -> None:
-    """Leaves this process so many cores, before Blender makes its threads: one for each of them."""
-    if not hasattr(os, "sched_setaffinity"):
-        raise measure.Missing("playing: this system does not let a process choose its cores")
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-count:])
 
 
 def _instances() -> np.ndarray:
