@@ -46,6 +46,7 @@ ACCELERATIONS = ("BOUNDED", "CONSTANT", "UNBOUNDED")
 DEFAULT = Settings()
 
 SMALLEST_CELL = 1e-6
+"""Lengths; of a flock that looks at nobody."""
 
 SAMPLE = 64
 """Boids from whose places the density is taken."""
@@ -289,9 +290,8 @@ def set_frame(flight: Flight, position: np.ndarray, size: float, settings: Setti
     some = position[flight.some]
     some.sort(axis=0)
     frame[0] = some[len(some) // 2]
-    frame[0, 0] -= (
-        hash_grid.BRICK / 2 * size
-    )  # half a brick to the side, so that a flock no longer than that lies in one
+    # half a brick to the side, so that a flock no longer than that lies in one
+    frame[0, 0] -= hash_grid.BRICK / 2 * size
     frame[1] = 1 / size
 
 
