@@ -174,16 +174,21 @@ def test_a_cancelled_bake_leaves_the_old_clip(flock, bake, clip):
     assert clip.record(flock.data)["hash"] != before[1]
 
 
-def test_a_job_tells_how_far_it_is_and_runs_beside_blender(flock, bake):
-    seen, threads = [], set()
+def test_a_job_tells_how_far_it_is_and_flies_beside_blender(flock, bake, monkeypatch):
+    seen, flown_by, append = [], set(), bake.scratch.Writer.append
+
+    def watched(writer, state):
+        flown_by.add(threading.current_thread().name)
+        append(writer, state)
+
+    monkeypatch.setattr(bake.scratch.Writer, "append", watched)
     job = bake.Job(flock, bpy.context.scene)
     assert bake.running == {flock.session_uid: job}
     while not job.tick(0.001):
         seen.append(job.progress)
-        threads |= {thread.name for thread in threading.enumerate()}
     assert seen == sorted(seen) and seen[0] >= 0.0 and seen[-1] <= 1.0
     assert job.message == "Writing the clip", "said before it, since the window is not drawn meanwhile"
-    assert "Flock bake" in threads
+    assert flown_by == {"Flock bake"}
     assert not bake.running
 
 
