@@ -8,7 +8,7 @@ from typing import Any
 
 import bpy
 
-from . import bake, check_operators, checking, clip_operators, compat, nodes, operators, properties, stale
+from . import bake, check_operators, checking, clip_operators, compat, nodes, operators, plan, properties, stale
 
 _BLENDER_LIST_ROWS = 3
 
@@ -81,11 +81,7 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
         row.operator(operators.FLOCK_OT_bake.bl_idname, text=word, icon="REC")
         if baked:
             row.operator(operators.FLOCK_OT_free.bl_idname, text="Free", icon="X")
-            row = layout.row(align=True)
-            text = f"Extend to {properties.frame_range(flock, scene)[1]}"
-            row.operator(operators.FLOCK_OT_extend.bl_idname, text=text, icon="TRACKING_FORWARDS")
-            text = f"Rebake from {scene.frame_current}"
-            row.operator(operators.FLOCK_OT_rebake.bl_idname, text=text, icon="TRACKING_REFINE_FORWARDS")
+            _draw_go_on(layout.row(align=True), flock, scene)
             _draw_shared(layout, flock)
         _draw_state(layout.column(align=True), flock, scene)
 
@@ -152,6 +148,16 @@ def _draw_range(layout: bpy.types.UILayout, own: properties.FLOCK_PG_flock, scen
     else:
         column.prop(own, "frame_start", text="Frame Start")
         column.prop(own, "frame_end", text="End")
+
+
+def _draw_go_on(layout, flock, scene) -> None:
+    extend, rebake = layout.row(align=True), layout.row(align=True)
+    extend.enabled = plan.is_possible(plan.extension, flock, scene)
+    text = f"Extend to {properties.frame_range(flock, scene)[1]}"
+    extend.operator(operators.FLOCK_OT_extend.bl_idname, text=text, icon="TRACKING_FORWARDS")
+    rebake.enabled = plan.is_possible(plan.continuation, flock, scene, scene.frame_current)
+    text = f"Rebake from {scene.frame_current}"
+    rebake.operator(operators.FLOCK_OT_rebake.bl_idname, text=text, icon="TRACKING_REFINE_FORWARDS")
 
 
 def _draw_unfinished(layout: bpy.types.UILayout, flock: bpy.types.Object) -> None:

@@ -8,7 +8,7 @@ import hashlib
 import math
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,6 +139,15 @@ def continuation(flock: bpy.types.Object, scene: bpy.types.Scene, start: int, la
     if last < start:
         raise FlockError(f"The range to bake ends at frame {last}: set its end to frame {start} or later")
     return Plan(head.first, last, start - head.first)
+
+
+def is_possible(wanted: Callable[..., Plan], *arguments: Any) -> bool:
+    """Whether there is such a plan (an `extension` or a `continuation`) for these arguments. Cheap."""
+    try:
+        wanted(*arguments)
+    except FlockError:
+        return False
+    return True
 
 
 def _clip_to_go_on(flock: bpy.types.Object) -> clip.Header:

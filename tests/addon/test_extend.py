@@ -357,6 +357,28 @@ def test_a_range_that_ends_before_is_said(modules, flock):
         bpy.ops.flock.extend()
 
 
+@pytest.mark.parametrize(
+    ("end", "current", "extends", "rebakes"),
+    [(6, 3, False, True), (7, 3, True, True), (5, 6, False, False), (9, 1, True, False), (9, 8, True, False)],
+)
+def test_the_panel_offers_what_can_be_done(modules, flock, fresh, end, current, extends, rebakes):
+    bake(flock, 1, 6)
+    flock.flock.frame_end = end
+    fresh.frame_set(current)
+    plan = modules.plan
+    assert plan.is_possible(plan.extension, flock, fresh) == extends == answers(bpy.ops.flock.extend)
+    bake(flock, 1, 6)
+    flock.flock.frame_end = end
+    assert plan.is_possible(plan.continuation, flock, fresh, current) == rebakes == answers(bpy.ops.flock.rebake)
+
+
+def answers(operator) -> bool:
+    try:
+        return operator() == {"FINISHED"}
+    except RuntimeError:
+        return False
+
+
 def test_without_a_clip_there_is_nothing_to_go_on_with(modules, flock):
     assert not bpy.ops.flock.extend.poll() and not bpy.ops.flock.rebake.poll()
     with pytest.raises(ValueError, match="no clip to go on with"):
