@@ -292,7 +292,7 @@ class Stepper:
 
     dtype = np.float64
 
-    def __init__(self, settings: Settings, traits: Traits, threads: int | None = None) -> None:
+    def __init__(self, settings: Settings, traits: Traits, threads: int = 1) -> None:
         # all keep clear of obstacles as the largest has to
         self.settings = replace(settings, clearance=settings.clearance * (1.0 + settings.size_variation))
         self.traits = traits

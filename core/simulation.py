@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -47,6 +48,11 @@ def load_engine(name: str | None = None) -> tuple[str, ModuleType]:
     raise FlockError(
         f"The {(name or 'reference').lower()} engine cannot run here ({reason}): choose another engine"
     ) from reason
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def frames_of(number: int, states: list[State]) -> list[Frame]:
@@ -95,7 +101,7 @@ class Simulation:
         self.pre_roll_steps = 0 if resume is not None else round(settings.pre_roll / self.dt)
         self.steps_done = 0
         self._resume = resume
-        self._stepper = module.Stepper(settings, self.traits, threads)
+        self._stepper = module.Stepper(settings, self.traits, threads or cores())
 
     @property
     def resumes(self) -> bool:

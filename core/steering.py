@@ -8,7 +8,6 @@ What is asked for most is compiled as a whole step. What is rare goes through th
 
 from __future__ import annotations
 
-import os
 from dataclasses import fields, replace
 
 import numba
@@ -84,9 +83,9 @@ def covers(settings: Settings, effectors: Effectors) -> bool:
 class Stepper(reference.Stepper):
     """The reference's step, compiled. The bits do not depend on the number of threads: each boid gathers by itself."""
 
-    def __init__(self, settings: Settings, traits: Traits, threads: int | None = None) -> None:
+    def __init__(self, settings: Settings, traits: Traits, threads: int = 1) -> None:
         super().__init__(settings, traits)
-        self._threads = threads or cores()
+        self._threads = threads
         self._crew = Crew(self._threads, settings.neighbours)
         self._memory = Memory()
         self._grid = hash_grid.grid_for(0, self._threads)
@@ -185,11 +184,6 @@ class Stepper(reference.Stepper):
         flown.position[boids], flown.velocity[boids] = ended, flying
         flown.rotation[boids] = orientation.turn(rotation, flying, acceleration, effectors.up, self.settings, dt)
         flown.flap[boids] = flap + orientation.beat(flying, acceleration, effectors.up, self.settings) * dt
-
-
-def cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 NO_WISH = np.zeros((0, 3), np.float32)

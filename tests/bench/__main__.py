@@ -21,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from core.simulation import cores
+
 from . import measure, report, sizes, start, targets
 from .measure import ROOT
 
@@ -112,7 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a little of everything: to see that all of it runs")
     parser.add_argument("--turns", type=int, help="how often each is measured; the median counts")
-    parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, min(2, measure.cores())}))
+    parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, min(2, cores())}))
     parser.add_argument("--json", type=Path, default=ROOT / "out/bench.json")
     options = parser.parse_args()
     load = measure.load()

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from core.simulation import cores
+
 ROOT = Path(__file__).resolve().parents[2]
 
 ANSWER = "ANSWER: "
@@ -145,11 +147,6 @@ def machine() -> str:
 
     versions = f"Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}"
     return f"{_processor()}, {cores()} cores, {_memory()}{platform.system()}, {versions}"
-
-
-def cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def load() -> float:
