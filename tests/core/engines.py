@@ -38,7 +38,7 @@ def at(position, velocity) -> State:
     )
 
 
-def flown(state, settings, steps=1, effectors=None, engine="REFERENCE", dt=DT, threads=None) -> State:
+def flown(state, settings, steps=1, effectors=None, engine="REFERENCE", dt=DT, threads=2) -> State:
     """The flock some steps later, not rounded in between."""
     effectors = effectors or Effectors()
     stepper = load_engine(engine)[1].Stepper(settings, Traits(settings), threads)
