@@ -239,13 +239,15 @@ class Job:
 
     def _write(self, flight: Flight, head: scratch.Head) -> None:
         flock = self._flock()
-        check_editable(flock)
+        along = [item for item in bpy.data.objects if item.session_uid in self._along]
+        for item in (flock, *along):
+            check_editable(item)
         if self._kept and clip.record(flock.data).get("hash") != self._kept["hash"]:
             raise FlockError("The clip was replaced while it was continued: undo that, and resume the bake")
         self._check_room(flock)
         new = self._assemble(flock, flight, head)
         replace_clip(flock, self._in_sidecar(flock, new) if self._wants_sidecar(flock) else new)
-        for other in [item for item in bpy.data.objects if item.session_uid in self._along]:
+        for other in along:
             replace_clip(other, flock.data)
 
     def _assemble(self, flock: bpy.types.Object, flight: Flight, head: scratch.Head) -> bpy.types.Mesh:
@@ -331,7 +333,7 @@ def free(flock: bpy.types.Object, scene: bpy.types.Scene, options: Options | Non
 
 def refresh_spawn(flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
     """Shows the spawn as it is now, as long as the flock was never baked."""
-    if not properties.is_flock(flock) or is_baked(flock) or flock.library or flock.mode == "EDIT":
+    if not properties.is_flock(flock) or is_baked(flock) or flock.library or clip.being_edited(flock.data):
         return
     try:
         mesh = spawn_clip(flock, scene)
@@ -363,7 +365,7 @@ def sharers(flock: bpy.types.Object) -> list[bpy.types.Object]:
     if flock.data is None or flock.data.users < 2:
         return []
     shown = (item for item in bpy.data.objects if item.data == flock.data and item != flock)
-    return [item for item in shown if properties.is_flock(item) and item.library is None and item.mode != "EDIT"]
+    return [item for item in shown if properties.is_flock(item) and item.library is None]
 
 
 def clip_name(flock: bpy.types.Object) -> str:

@@ -275,6 +275,17 @@ def damage(mesh: bpy.types.Mesh) -> str | None:
     return f"The clip '{mesh.name}' was edited: it has {found} points instead of {wanted}. Undo the edit, or bake again"
 
 
+def being_edited(mesh: bpy.types.Mesh) -> str | None:
+    """A sentence where some object has this mesh in Edit Mode, else None: then nothing can take the mesh's place.
+
+    Blender leaves such an object its mesh when users are remapped, and deletes the object with the mesh.
+    """
+    if not mesh.is_editmode:
+        return None
+    name = next((item.name for item in bpy.data.objects if item.data == mesh and item.mode == "EDIT"), mesh.name)
+    return f"Leave Edit Mode of '{name}' first"
+
+
 # -- where it lives --------------------------------------------------------------------------------------------------
 
 
@@ -300,10 +311,14 @@ def move_to_sidecar(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> b
         folder: where to; the folder 'flock' beside the .blend by default.
 
     Raises:
-        FlockError: the .blend was never saved, or the file cannot be written; then nothing has changed.
+        FlockError: the .blend was never saved, the clip is damaged or in Edit Mode, or the file cannot be written; then
+            nothing has changed.
     """
     if mesh.library is not None:
         return mesh
+    problem = being_edited(mesh) or damage(mesh)
+    if problem:
+        raise FlockError(problem)
     linked = link(write_sidecar(mesh, mesh.name, folder))
     mesh.user_remap(linked)
     bpy.data.meshes.remove(mesh)

@@ -36,6 +36,27 @@ class _ClipOperator(bpy.types.Operator):
 
     bl_options = {"REGISTER", "UNDO"}
 
+    @classmethod
+    def require(cls, flock: bpy.types.Object) -> None:
+        """Raises a `FlockError` where it cannot be done, for a poll, which says it. Cheap."""
+        raise NotImplementedError
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        flock = _idle_flock(context)
+        if flock is None:
+            return False
+        try:
+            cls.require(flock)
+        except FlockError as error:
+            cls.poll_message_set(str(error))
+            return False
+        return True
+
+    def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
+        """Does it. Raises a `FlockError` where it cannot be done."""
+        raise NotImplementedError
+
     def execute(self, context: bpy.types.Context) -> Result:
         try:
             self.work(context, _idle_flock(context))
@@ -52,9 +73,12 @@ class FLOCK_OT_clip_to_sidecar(_ClipOperator):
     bl_label = "Move to Side-Car"
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        flock = _idle_flock(context)
-        return flock is not None and bake.is_baked(flock) and not clip.is_sidecar(flock.data)
+    def require(cls, flock: bpy.types.Object) -> None:
+        if not bake.is_baked(flock):
+            raise FlockError("There is no clip to move: bake the flock")
+        if clip.is_sidecar(flock.data):
+            raise FlockError("The clip lies in a file of its own already")
+        plan.check_editable(flock)
 
     def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
         clip.move_to_sidecar(flock.data)
@@ -67,9 +91,10 @@ class FLOCK_OT_clip_to_file(_ClipOperator):
     bl_label = "Move to File"
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        flock = _idle_flock(context)
-        return flock is not None and flock.library is None and clip.is_sidecar(flock.data)
+    def require(cls, flock: bpy.types.Object) -> None:
+        if not clip.is_sidecar(flock.data):
+            raise FlockError("The clip lies in this file already")
+        plan.check_editable(flock)
 
     def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
         clip.move_to_file(flock.data)
@@ -82,9 +107,10 @@ class FLOCK_OT_clip_reclaim(_ClipOperator):
     bl_label = "Get Clip Back"
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        flock = _idle_flock(context)
-        return flock is not None and can_reclaim(flock)
+    def require(cls, flock: bpy.types.Object) -> None:
+        if not can_reclaim(flock):
+            raise FlockError("The flock has its clip, or there is no other copy of it")
+        plan.check_editable(flock)
 
     def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
         bake.replace_clip(flock, _lost_clip(flock) or clip.recover(flock.data))

@@ -83,8 +83,9 @@ def check_editable(flock: bpy.types.Object) -> None:
         raise FlockError(
             f"The flock '{flock.name}' is linked from another file: make a library override, or bake it there"
         )
-    if flock.mode == "EDIT":
-        raise FlockError(f"Leave Edit Mode of '{flock.name}' first")
+    problem = clip.being_edited(flock.data)
+    if problem:
+        raise FlockError(problem)
 
 
 # -- which frames ----------------------------------------------------------------------------------------------------

@@ -78,6 +78,110 @@ def test_an_unsaved_file_cannot_have_a_sidecar(modules):
         bpy.ops.flock.clip_to_sidecar()
 
 
+def edit(item):
+    """Takes this object alone into Edit Mode."""
+    for other in bpy.context.view_layer.objects:
+        other.select_set(other == item)
+    bpy.context.view_layer.objects.active = item
+    assert bpy.ops.object.mode_set(mode="EDIT") == {"FINISHED"}
+
+
+@pytest.fixture(params=["the flock", "another flock", "another scene's"])
+def edited(flock, request):
+    """The flock, whose clip somebody has in Edit Mode; it is the active object, or the only flock that is shown."""
+    holder = flock
+    if request.param != "the flock":
+        holder = flock.copy()
+        home = bpy.context.scene if request.param == "another flock" else bpy.data.scenes.new("Other")
+        home.collection.objects.link(holder)
+        bpy.context.window.scene = home
+    edit(holder)
+    yield flock
+    bpy.context.window.scene = holder.users_scene[-1]
+    bpy.context.view_layer.objects.active = holder
+    assert bpy.ops.object.mode_set(mode="OBJECT") == {"FINISHED"}
+
+
+def replacing(modules, flock):
+    """Everything that puts another mesh in the place of the flock's, by what it is called."""
+    ops, scene = bpy.ops.flock, bpy.context.scene
+    return {
+        "move": ops.clip_to_sidecar,
+        "move without the operator": lambda: modules.clip.move_to_sidecar(flock.data),
+        "bake": ops.bake,
+        "bake for all": lambda: ops.bake(others=True),
+        "rebake": lambda: ops.rebake(start=3),
+        "extend": lambda: ops.extend(frames=2),
+        "free": ops.free,
+        "free without the operator": lambda: modules.bake.free(flock, scene),
+    }
+
+
+def test_a_mesh_that_is_edited_is_not_replaced(modules, edited):
+    flock = edited
+    objects, mesh, known = set(bpy.data.objects), flock.data, modules.clip.record(flock.data)
+    for name, act in replacing(modules, flock).items():
+        with pytest.raises((RuntimeError, ValueError), match="Leave Edit Mode of"):
+            act()
+        assert set(bpy.data.objects) == objects and flock.data == mesh, name
+    assert modules.clip.record(mesh) == known and not bpy.data.libraries
+    assert list(modules.clip.sidecar_folder().glob("*")) == []
+    assert any("Leave Edit Mode" in sentence for sentence in modules.bake.problems(flock, bpy.context.scene))
+
+
+def test_a_spawn_that_is_edited_is_not_replaced(modules):
+    bpy.ops.flock.new(count=3)
+    flock = bpy.context.object
+    mesh = flock.data
+    bpy.ops.object.mode_set(mode="EDIT")
+    flock.flock.seed, flock.flock.count = 5, 7
+    assert flock.data == mesh
+    bpy.ops.object.mode_set(mode="OBJECT")
+    flock.flock.seed = 6
+    assert modules.clip.header(flock.data).count == 7
+
+
+def test_a_clip_that_is_edited_while_it_is_baked_stays(modules, flock):
+    """Whoever shows the old clip, and whoever is to have the new one."""
+    twin = flock.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    job = modules.bake.Job(flock, bpy.context.scene)
+    job.take_along([twin])
+    twin.data = flock.data.copy()
+    old, other = flock.data, twin.data
+    edit(twin)
+    with pytest.raises(ValueError, match=f"Leave Edit Mode of '{twin.name}'"):
+        job.run()
+    assert (flock.data, twin.data) == (old, other)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.view_layer.objects.active = flock
+    assert bpy.ops.flock.resume() == {"FINISHED"}
+
+
+def test_a_clip_does_not_come_back_in_edit_mode(modules, flock):
+    flock.data.copy().use_fake_user = True
+    expected = moment(flock)
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.mesh.select_all(action="SELECT")
+    bpy.ops.mesh.delete(type="VERT")
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.object.mode_set(mode="EDIT")
+    mesh = flock.data
+    with pytest.raises(RuntimeError, match="Leave Edit Mode of"):
+        bpy.ops.flock.clip_reclaim()
+    assert flock.data == mesh
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert bpy.ops.flock.clip_reclaim() == {"FINISHED"}
+    np.testing.assert_array_equal(moment(flock), expected)
+
+
+def test_a_damaged_clip_is_not_moved_into_a_file_of_its_own(modules, flock):
+    flock.data.vertices.add(1)
+    with pytest.raises(RuntimeError, match="was edited"):
+        bpy.ops.flock.clip_to_sidecar()
+    assert not modules.clip.sidecar_folder().exists()
+
+
 def test_only_unused_clips_are_deleted(modules, flock):
     bpy.ops.flock.clip_to_sidecar()
     old = flock.data.library.filepath
