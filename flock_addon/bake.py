@@ -4,7 +4,8 @@
 
 Only `Job.tick` touches Blender; the thread knows nothing of it. What is flown goes frame by frame into a scratch file. Whatever ends
 a bake before its time leaves that file for *Resume*, a crash, a full disk, an error, another file that is opened; but for Esc, which
-is somebody's will: who cancels a bake finds the disk as it was before.
+is somebody's will: who cancels a bake finds the disk as it was before. So a new bake has a file of its own beside one that was left,
+which goes when the new clip is in place, and one that was resumed keeps its frames.
 """
 
 from __future__ import annotations
@@ -114,12 +115,12 @@ class Job:
         return ". ".join(self.warnings)
 
     def cancel(self) -> None:
-        """Gives up for good: the old clip stays as it is, and nothing of this bake stays.
+        """Gives up for good: the old clip stays as it is, and nothing of this bake stays, unless it was resumed.
 
         The thread ends at its next step, and nobody waits for it.
         """
         self.stop()
-        if self._flight:
+        if self._flight and not self._unfinished:
             self._flight.discard()
 
     def stop(self) -> None:
@@ -231,7 +232,7 @@ class Job:
         return True
 
     def _tidy(self) -> None:
-        """Deletes what an older bake left in the other place."""
+        """Deletes what older bakes left."""
         try:
             plan.discard(self._places)
         except FlockError as error:

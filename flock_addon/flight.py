@@ -162,7 +162,7 @@ class Flight(threading.Thread):
         for path in task.places:
             try:
                 return scratch.Writer(path, task.settings.count, about)
-            except (OSError, scratch.InUse) as error:
+            except (OSError, scratch.Taken) as error:
                 log.info("no scratch file at %s: %s", path, error)
                 reason = error
         raise FlockError(f"The bake cannot be written to {path}: {reason}. Make room, or save the file elsewhere")

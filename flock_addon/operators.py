@@ -263,6 +263,7 @@ class FLOCK_OT_resume(_BakeOperator):
 
     bl_idname = "flock.resume"
     bl_label = "Resume"
+    cancelled = "The bake was cancelled: the flock is as it was, and the bake can still be resumed"
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:

@@ -27,7 +27,8 @@ WRITING, READING = 1.3, 0.75
 """Memory that it takes to write a clip, and to read an old one for it, in sizes of the clip."""
 MOST_VERTICES = 2**31 - 1
 MOST_AT_ONCE = 8
-"""Blenders that may bake flocks of one name in unsaved files at a time."""
+"""Names that a flock's scratch file may have in one folder: another Blender may be baking into one, and another keep an unfinished
+bake."""
 
 _FLOWN = ("settings", "effectors", "steps", "engine", "engine_version")
 """What a clip has to know of its flight, for it to be continued."""
@@ -274,14 +275,14 @@ def _samples_kept(plan: Plan, settings: Settings) -> int:
 def scratch_places(flock: bpy.types.Object, options: Options) -> tuple[Path, ...]:
     """Where the flock's scratch file may lie, the best place first: beside the file, where that is saved and can be written.
 
-    In our own folder there is a choice of names, since several Blenders may have a flock of this name in a file without one.
+    In each folder there is a choice of names: a new bake takes one that is free, and what is in the others stays.
     """
     file = Path(bpy.data.filepath)
     own = Path(options.scratch_folder or tempfile.gettempdir())
     if not bpy.data.filepath:
         return _numbered(own / _scratch_name("Unsaved", flock.name, ""))
     beside = file.parent / clip.FOLDER / _scratch_name(file.stem, flock.name, "")  # also once the folder is moved
-    return beside, *_numbered(own / _scratch_name(file.stem, flock.name, str(file.parent)))
+    return *_numbered(beside), *_numbered(own / _scratch_name(file.stem, flock.name, str(file.parent)))
 
 
 def _numbered(path: Path) -> tuple[Path, ...]:
@@ -310,12 +311,9 @@ def orphans() -> list[Path]:
 
 
 def unfinished(flock: bpy.types.Object, options: Options) -> scratch.Head | None:
-    """The flock's unfinished bake, where a crash left one. Cheap: it looks at a few paths."""
-    for path in scratch_places(flock, options):
-        head = scratch.look(path)
-        if head is not None and head.frames:
-            return head
-    return None
+    """The flock's unfinished bake, where a crash left one; of several the newest. Cheap: it looks at a few paths."""
+    heads = filter(None, map(scratch.frames_left, scratch_places(flock, options)))
+    return max(heads, key=lambda head: head.changed, default=None)
 
 
 def plan_of(head: scratch.Head) -> Plan:

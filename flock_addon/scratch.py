@@ -38,7 +38,11 @@ def record_type(count: int) -> np.dtype:
     return np.dtype([*((name, "<f4", shape) for name, shape in shapes.items()), ("step", "<u8"), ("check", "<u4")])
 
 
-class InUse(FlockError):
+class Taken(FlockError):
+    """The file keeps another bake, which nobody has given up."""
+
+
+class InUse(Taken):
     """Another process is writing the file."""
 
     def __init__(self, path: Path) -> None:
@@ -52,7 +56,7 @@ class Writer:
     """A scratch file that this process alone is writing.
 
     Raises:
-        InUse: another process is writing it.
+        Taken: there are frames in it, or another process is writing it.
         OSError: it cannot be written.
     """
 
@@ -60,6 +64,8 @@ class Writer:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._open(path, count, os.O_CREAT)
         try:
+            if frames_left(path):
+                raise Taken("it keeps an unfinished bake, which can be resumed or discarded")
             if os.fstat(self._file.fileno()).st_size:  # ext4 writes out a file that was cut whenever a reader closes it
                 self._file.truncate(0)
             self._file.write(_head(count, about))
@@ -198,6 +204,8 @@ class Head:
     """Bytes before the first frame."""
     size: int
     """Bytes in all."""
+    changed: int
+    """When it was last written, nanoseconds."""
 
     @property
     def frames(self) -> int:
@@ -221,9 +229,15 @@ def _look(path: Path, changed: int, size: int) -> Head | None:
             *magic, count, length = file.read(_FIRST_LINE).decode().split()
             if magic != _MAGIC.split():
                 return None
-            return Head(path, int(count), json.loads(file.read(int(length) - _FIRST_LINE)), int(length), size)
+            return Head(path, int(count), json.loads(file.read(int(length) - _FIRST_LINE)), int(length), size, changed)
     except (OSError, ValueError):  # something else, or torn in its head
         return None
+
+
+def frames_left(path: Path) -> Head | None:
+    """The same, or None also where there is no frame in it."""
+    head = look(path)
+    return head if head and head.frames else None
 
 
 def complete_frames(head: Head) -> int:

@@ -74,8 +74,21 @@ def test_a_head_may_be_longer_than_a_page(scratch, path):
     assert scratch.look(path).about == about
 
 
-def test_what_an_older_bake_left_in_the_file_is_gone(scratch, path):
-    written(scratch, path, 6)
+def test_a_file_with_frames_is_not_written_over(scratch, path):
+    made = written(scratch, path, 2)
+    before = path.read_bytes()
+    with pytest.raises(scratch.Taken, match="keeps an unfinished bake"):
+        scratch.Writer(path, COUNT, {})
+    assert path.read_bytes() == before
+    scratch.Writer.resume(scratch.look(path)).close()
+    assert_same(scratch.state(scratch.look(path), 1), made[1])
+
+
+@pytest.mark.parametrize("left", [b"", b"half a head", b"x" * 9000])
+def test_a_file_without_a_frame_is_written_over(scratch, path, left):
+    path.parent.mkdir()
+    path.write_bytes(left)
+    written(scratch, path, 0)
     made = written(scratch, path, 2)
     head = scratch.look(path)
     assert head.frames == scratch.complete_frames(head) == 2
