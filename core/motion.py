@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import goals, reference
+from . import goals, noise, reference
 from .lanes import (
     HALF,
-    HUGE,
     ONE,
     THREE,
     TINY,
@@ -23,6 +22,7 @@ from .lanes import (
     angle_of,
     compiled,
     inverse_length,
+    root,
     sine_and_cosine,
 )  # fmt: skip
 from .noise import Purpose
@@ -48,12 +48,15 @@ CHUNK = 256
     NEAR,
     CUT,
 ) = (row * CHUNK for row in (0, 3, 6, 18, 19, 20, 24, 25, 26, 29, 32, 35, 38, 41, 42))
+TOTAL = NEW_VELOCITY
 """Where each quantity's first row begins: position, velocity, three rules' vectors and weights, factors of speed and rule weight, w x y z,
 flap, release; what comes of them; and in between what other flocks make it want, the pull of the goals, the
 wander, and whether an obstacle is near.
 Last the square of the distance at which the nearest fade out."""
 
 ROWS = 43
+
+NEXT = np.uintp(CHUNK)
 
 SIMPLE = [
     "max_acceleration", "cruise_speed", "min_speed", "max_speed", "response", "drag", "attraction", "wander", "wander_blend", "level",
@@ -70,8 +73,7 @@ MOTION = np.dtype(
 )  # fmt: skip
 """The settings of one step as numbers; where a limit is not set it is HUGE. `steer` and `attraction_steer`: see STEER."""
 
-GAMMA, MUL_1, MUL_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-S27, S30, S31, S40, UNIT = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(40), F(2.0**-24)
+TOP_BITS, UNIT = np.uint64(40), F(2.0**-24)
 WANDER_X, WANDER_Y, WANDER_Z = np.uint64(Purpose.WANDER_X), np.uint64(Purpose.WANDER_Y), np.uint64(Purpose.WANDER_Z)
 
 WHEEL, TIGHT, SLOWEST = F(goals.WHEEL), F(reference.TIGHTEN), F(1e-9)
@@ -83,7 +85,37 @@ LEVEL_BEAT, EFFORT_BEAT, CLIMB_BEAT, LEAST_BEAT = F(0.7), F(0.6), F(1.5), F(0.1)
 STEER = {"UNIT": 0, "RAW": 1, "REYNOLDS": 2}
 
 
-@compiled(forceinline=True)
+@compiled()
+def part(rows, row, lane):
+    """One boid's vector of three rows."""
+    # unsigned: that an index may be negative, and count from the end, would keep the loop from the lanes
+    at = np.uintp(row + lane)
+    return rows[at], rows[at + NEXT], rows[at + NEXT + NEXT]
+
+
+@compiled()
+def put(rows, row, lane, vector):
+    """Writes what `part` reads."""
+    at = np.uintp(row + lane)
+    rows[at], rows[at + NEXT], rows[at + NEXT + NEXT] = vector
+
+
+@compiled()
+def plus(a, b):
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@compiled()
+def cross(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@compiled()
+def dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@compiled()
 def steered(x, y, z, u, v, w, kind, speed, response, most):
     """See `goals.steered`; `response` is 1 / the response time."""
     size = x * x + y * y + z * z
@@ -98,7 +130,7 @@ def steered(x, y, z, u, v, w, kind, speed, response, most):
     return x, y, z
 
 
-@compiled(forceinline=True)
+@compiled()
 def wish(vector, weight, own, velocity, share, smooth, sure, kind, mean, cruise, response, most):
     """One rule's steer, weighted: see `reference.raw_steer`, `reference.certainty` and `reference.steers`.
 
@@ -108,20 +140,18 @@ def wish(vector, weight, own, velocity, share, smooth, sure, kind, mean, cruise,
     x, y, z = vector[0] * scale, vector[1] * scale, vector[2] * scale
     there = weight > ZERO
     x, y, z = x - own[0] if there else x, y - own[1] if there else y, z - own[2] if there else z
-    certain = min(ONE, weight) * min(ONE, np.sqrt(x * x + y * y + z * z) * sure)
+    certain = min(ONE, weight) * min(ONE, root(x * x + y * y + z * z) * sure)
     share = share * certain if smooth != 0 else share
     x, y, z = steered(x, y, z, velocity[0], velocity[1], velocity[2], kind, cruise, response, most)
     return x * share, y * share, z * share
 
 
-@compiled(forceinline=True)
-def added(total, part, most):
-    """The running sum with one more part, cut to what is left of `most`: see `reference.prioritised`."""
-    x, y, z = total
-    length = x * x + y * y + z * z
-    left = max(ZERO, most - np.sqrt(length))
-    cut = min(ONE, left * inverse_length(part[0], part[1], part[2]))
-    return x + cut * part[0], y + cut * part[1], z + cut * part[2]
+@compiled()
+def added(total, more, most):
+    """The running sum with one more wish, cut to what is left of `most`: see `reference.prioritised`."""
+    left = max(ZERO, most - root(dot(total, total)))
+    cut = min(ONE, left * inverse_length(more[0], more[1], more[2]))
+    return plus(total, (cut * more[0], cut * more[1], cut * more[2]))
 
 
 @compiled()
@@ -140,10 +170,11 @@ def pull(rows, lanes, motion, x, y, z, weight, radius, fade, arrival):
     reach, wheel = radius * radius, WHEEL if motion.controlled != 0 else ZERO
     slows = kind == 2 and motion.controlled == 0
     for lane in range(lanes):
-        dx, dy, dz = x - rows[POSITION + lane], y - rows[POSITION + CHUNK + lane], z - rows[POSITION + 2 * CHUNK + lane]
-        u, v, w = rows[VELOCITY + lane], rows[VELOCITY + CHUNK + lane], rows[VELOCITY + 2 * CHUNK + lane]
+        px, py, pz = part(rows, POSITION, lane)
+        dx, dy, dz = x - px, y - py, z - pz
+        u, v, w = part(rows, VELOCITY, lane)
         square = dx * dx + dy * dy + dz * dz
-        distance, inverse = np.sqrt(square), ONE / np.sqrt(max(square, TINY))
+        distance, inverse = root(square), ONE / np.sqrt(max(square, TINY))
         ease = min(ONE, distance * arrival)
         share = ONE - min(square * fade, ONE)
         share = attraction * share * share if square < reach else ZERO
@@ -157,24 +188,16 @@ def pull(rows, lanes, motion, x, y, z, weight, radius, fade, arrival):
         speed = speed * ease if slows else speed
         share = share if slows else share * ease
         px, py, pz = steered(dx + aside * p, dy + aside * q, dz + aside * r, u, v, w, kind, speed, response, most)
-        rows[GOAL + lane] += share * px
-        rows[GOAL + CHUNK + lane] += share * py
-        rows[GOAL + 2 * CHUNK + lane] += share * pz
+        put(rows, GOAL, lane, plus(part(rows, GOAL, lane), (share * px, share * py, share * pz)))
 
 
-@compiled(forceinline=True)
-def scrambled(value):
-    """`noise.mix`."""
-    value = value + GAMMA
-    value = (value ^ (value >> S30)) * MUL_1
-    value = (value ^ (value >> S27)) * MUL_2
-    return value ^ (value >> S31)
+mixed = compiled()(noise.mix)
 
 
-@compiled(forceinline=True)
+@compiled()
 def even(key, purpose):
-    """`noise.uniform`, its first three scrambles done."""
-    return F(np.int32(scrambled(key ^ purpose) >> S40)) * UNIT
+    """`noise.uniform`, where all but the purpose is mixed into the key."""
+    return F(np.int32(mixed(key ^ purpose) >> TOP_BITS)) * UNIT
 
 
 @compiled()
@@ -187,22 +210,29 @@ def wander(rows, lanes, boids, motion):
         motion.knot,
         motion.knot + np.uint64(1),
     )
-    key = scrambled(seed)
+    key = mixed(seed)
     for lane in range(lanes):
-        boid = scrambled(key ^ np.uint64(boids[lane]))
-        one, other = scrambled(boid ^ first), scrambled(boid ^ second)
+        boid = mixed(key ^ np.uint64(boids[lane]))
+        one, other = mixed(boid ^ first), mixed(boid ^ second)
         x, y, z = even(one, WANDER_X), even(one, WANDER_Y), even(one, WANDER_Z)
         x += blend * (even(other, WANDER_X) - x)
         y += blend * (even(other, WANDER_Y) - y)
         z += blend * (even(other, WANDER_Z) - z)
-        rows[WANDER + lane] = scale * (TWO * x - ONE)
-        rows[WANDER + CHUNK + lane] = scale * (TWO * y - ONE)
-        rows[WANDER + 2 * CHUNK + lane] = scale * (TWO * z - ONE)
+        put(rows, WANDER, lane, (scale * (TWO * x - ONE), scale * (TWO * y - ONE), scale * (TWO * z - ONE)))
 
 
 @compiled()
 def accelerate(rows, lanes, motion):
     """All wishes in one, bounded, and the velocity that comes of it: see `reference.Stepper`."""
+    weigh(rows, lanes, motion)
+    if motion.prioritised != 0:
+        prioritise(rows, lanes, motion)
+    change_velocity(rows, lanes, motion)
+
+
+@compiled()
+def weigh(rows, lanes, motion):
+    """What each rule wants instead of its sums, and in TOTAL all that is wanted, but for level flight and the speed control."""
     near, middle, wide = motion.weight[0], motion.weight[1], motion.weight[2]
     sure, sure_1, sure_2 = motion.sure[0], motion.sure[1], motion.sure[2]
     steer, steer_1, steer_2 = motion.steer[0], motion.steer[1], motion.steer[2]
@@ -214,66 +244,92 @@ def accelerate(rows, lanes, motion):
         motion.counts_self,
     )
     minus_own = ONE if mean_1 > ZERO and steer_1 == 1 else ZERO
+    most, cruise_speed, response, priority = (
+        motion.max_acceleration,
+        motion.cruise_speed,
+        motion.response,
+        motion.priority,
+    )
+    nothing = (ZERO, ZERO, ZERO)
+    for lane in range(lanes):
+        u, v, w = velocity = part(rows, VELOCITY, lane)
+        inverse = inverse_length(u, v, w)
+        size = inverse if heads != 0 else ONE
+        own = (u * size, v * size, w * size)
+        cruise, share, crowd = cruise_speed * rows[SPEED + lane], rows[WEIGHT + lane], rows[SUMS + 3 * CHUNK + lane]
+        calm = ONE - min(ONE, crowd) if priority != 0 else ONE
+        weight = rows[SUMS + 7 * CHUNK + lane]
+        joins = min(ONE, weight) if counts_self != 0 else ZERO
+        separation = wish(part(rows, SUMS, lane), crowd, nothing, velocity,
+                          near * share, smooth, sure, steer, ZERO, cruise, response, most)  # fmt: skip
+        x, y, z = part(rows, SUMS + 4 * CHUNK, lane)
+        alignment = wish((x + joins * own[0], y + joins * own[1], z + joins * own[2]), weight + joins,
+                         (minus_own * own[0], minus_own * own[1], minus_own * own[2]), velocity,
+                         middle * share * calm, smooth, sure_1, steer_1, mean_1, cruise, response, most)  # fmt: skip
+        cohesion = wish(part(rows, SUMS + 8 * CHUNK, lane), rows[SUMS + 11 * CHUNK + lane], nothing, velocity,
+                        wide * share * calm, smooth, sure_2, steer_2, mean_2, cruise, response, most)  # fmt: skip
+        put(rows, SUMS, lane, separation)
+        put(rows, SUMS + 4 * CHUNK, lane, alignment)
+        put(rows, SUMS + 8 * CHUNK, lane, cohesion)
+        total = plus(plus(plus(part(rows, WISH, lane), separation), cohesion), alignment)
+        put(rows, TOTAL, lane, plus(plus(total, part(rows, GOAL, lane)), part(rows, WANDER, lane)))
+
+
+@compiled()
+def prioritise(rows, lanes, motion):
+    """In TOTAL all that is wanted, one after the other, up to the max acceleration: see `reference.prioritised`."""
+    limit, cruise, control, level = motion.max_acceleration, motion.cruise_speed, motion.speed_control, motion.level
+    up = (motion.up[0], motion.up[1], motion.up[2])
+    for lane in range(lanes):
+        u, v, w = velocity = part(rows, VELOCITY, lane)
+        missing = control * (cruise * rows[SPEED + lane] * inverse_length(u, v, w) - ONE)
+        climb = -level * dot(velocity, up)
+        total = added((ZERO, ZERO, ZERO), part(rows, WISH, lane), limit)
+        total = added(total, part(rows, SUMS, lane), limit)
+        total = added(total, part(rows, SUMS + 8 * CHUNK, lane), limit)
+        total = added(total, part(rows, SUMS + 4 * CHUNK, lane), limit)
+        total = added(total, part(rows, GOAL, lane), limit)
+        total = added(total, part(rows, WANDER, lane), limit)
+        total = added(total, (climb * up[0], climb * up[1], climb * up[2]), limit)
+        put(rows, TOTAL, lane, added(total, (missing * u, missing * v, missing * w), limit))
+
+
+@compiled()
+def change_velocity(rows, lanes, motion):
+    """The velocity that comes of TOTAL, of level flight and of the speed control, which are in it where all is prioritised."""
     most, cruise_speed, least, fastest = (
         motion.max_acceleration,
         motion.cruise_speed,
         motion.min_speed,
         motion.max_speed,
     )
-    priority, prioritised, constant, bounded = motion.priority, motion.prioritised, motion.constant, motion.bounded
-    up_x, up_y, up_z, level, average, dt = (
-        motion.up[0],
-        motion.up[1],
-        motion.up[2],
-        motion.level,
-        motion.average,
-        motion.dt,
-    )
-    control, controlled, response, slowed = (
-        motion.speed_control,
+    up_x, up_y, up_z, average, dt = motion.up[0], motion.up[1], motion.up[2], motion.average, motion.dt
+    constant, bounded, controlled, slowed = (
+        motion.constant,
+        motion.bounded,
         motion.controlled,
-        motion.response,
         ONE / (ONE + motion.drag * dt),
     )
-    nothing = (ZERO, ZERO, ZERO)
-    limit = most if prioritised != 0 else HUGE
+    level = motion.level if motion.prioritised == 0 else ZERO
+    control = motion.speed_control if motion.prioritised == 0 else ZERO
     for lane in range(lanes):
-        u, v, w = rows[VELOCITY + lane], rows[VELOCITY + CHUNK + lane], rows[VELOCITY + 2 * CHUNK + lane]
-        velocity = (u, v, w)
+        u, v, w = part(rows, VELOCITY, lane)
         before = u * u + v * v + w * w
-        pace, inverse = np.sqrt(before), inverse_length(u, v, w)
+        pace, inverse = root(before), inverse_length(u, v, w)
         a, b, c = u * inverse, v * inverse, w * inverse
-        own = (a if heads != 0 else u, b if heads != 0 else v, c if heads != 0 else w)
         cruise, slow, fast = cruise_speed * rows[SPEED + lane], least * rows[SPEED + lane], fastest * rows[SPEED + lane]
-        share, crowd = rows[WEIGHT + lane], rows[SUMS + 3 * CHUNK + lane]
-        calm = ONE - min(ONE, crowd) if priority != 0 else ONE
-        weight = rows[SUMS + 7 * CHUNK + lane]
-        joins = min(ONE, weight) if counts_self != 0 else ZERO
-        separation = wish((rows[SUMS + lane], rows[SUMS + CHUNK + lane], rows[SUMS + 2 * CHUNK + lane]), crowd, nothing, velocity,
-                          near * share, smooth, sure, steer, ZERO, cruise, response, most)  # fmt: skip
-        alignment = wish((rows[SUMS + 4 * CHUNK + lane] + joins * own[0], rows[SUMS + 5 * CHUNK + lane] + joins * own[1],
-                          rows[SUMS + 6 * CHUNK + lane] + joins * own[2]), weight + joins,
-                         (minus_own * own[0], minus_own * own[1], minus_own * own[2]), velocity,
-                         middle * share * calm, smooth, sure_1, steer_1, mean_1, cruise, response, most)  # fmt: skip
-        cohesion = wish((rows[SUMS + 8 * CHUNK + lane], rows[SUMS + 9 * CHUNK + lane], rows[SUMS + 10 * CHUNK + lane]),
-                        rows[SUMS + 11 * CHUNK + lane], nothing, velocity,
-                        wide * share * calm, smooth, sure_2, steer_2, mean_2, cruise, response, most)  # fmt: skip
         climb, missing = -level * (u * up_x + v * up_y + w * up_z), control * (cruise - pace)
-        total = (rows[WISH + lane], rows[WISH + CHUNK + lane], rows[WISH + 2 * CHUNK + lane])
-        total = added(nothing, total, limit)
-        total = added(added(added(total, separation, limit), cohesion, limit), alignment, limit)
-        total = added(total, (rows[GOAL + lane], rows[GOAL + CHUNK + lane], rows[GOAL + 2 * CHUNK + lane]), limit)
-        total = added(total, (rows[WANDER + lane], rows[WANDER + CHUNK + lane], rows[WANDER + 2 * CHUNK + lane]), limit)
-        total = added(total, (climb * up_x, climb * up_y, climb * up_z), limit)
-        total = added(total, (missing * a, missing * b, missing * c), limit)
-        x, y, z = total[0] * average, total[1] * average, total[2] * average
+        x, y, z = part(rows, TOTAL, lane)
+        x = (x + climb * up_x + missing * a) * average
+        y = (y + climb * up_y + missing * b) * average
+        z = (z + climb * up_z + missing * c) * average
         # who controls its speed turns rather than brakes: see `reference.turned`
         along = x * a + y * b + z * c
         free = min(max((pace - slow) / max(cruise - slow, SLOWEST), ZERO), ONE)
         kept = along * free * free * (THREE - TWO * free) if along < ZERO else along
         p, q, r = x - along * a, y - along * b, z - along * c
         square = p * p + q * q + r * r
-        gain = min(np.sqrt(max(square + along * along - kept * kept, ZERO)) * (ONE / np.sqrt(max(square, TINY))), TIGHT)
+        gain = min(root(max(square + along * along - kept * kept, ZERO)) * (ONE / np.sqrt(max(square, TINY))), TIGHT)
         x = gain * p + kept * a if controlled != 0 else x
         y = gain * q + kept * b if controlled != 0 else y
         z = gain * r + kept * c if controlled != 0 else z
@@ -282,13 +338,11 @@ def accelerate(rows, lanes, motion):
         x, y, z = (u + scale * x) * slowed, (v + scale * y) * slowed, (w + scale * z) * slowed
         # within the speed limits; who rests and must fly sets out along its last heading, or +Y
         square = x * x + y * y + z * z
-        speed, moving, moved = np.sqrt(square), square > ZERO, before > ZERO
+        speed, moving, moved = root(square), square > ZERO, before > ZERO
         x, y, z = (x if moving else u), (y if moving else v if moved else ONE), (z if moving else w)
         scale = min(max(speed, slow), fast) * inverse_length(x, y, z)
         scale = ONE if moving and slow <= speed and speed <= fast else scale
-        rows[NEW_VELOCITY + lane] = x * scale
-        rows[NEW_VELOCITY + CHUNK + lane] = y * scale
-        rows[NEW_VELOCITY + 2 * CHUNK + lane] = z * scale
+        put(rows, NEW_VELOCITY, lane, (x * scale, y * scale, z * scale))
 
 
 @compiled()
@@ -297,25 +351,17 @@ def move(rows, lanes, motion):
     dt, time, first, plane = motion.dt, motion.time, motion.position_first, motion.plane
     flat = ZERO if plane != 0 else ONE
     for lane in range(lanes):
-        u, v, w = rows[VELOCITY + lane], rows[VELOCITY + CHUNK + lane], rows[VELOCITY + 2 * CHUNK + lane]
-        x, y, z = (
-            rows[NEW_VELOCITY + lane],
-            rows[NEW_VELOCITY + CHUNK + lane],
-            flat * rows[NEW_VELOCITY + 2 * CHUNK + lane],
-        )
+        u, v, w = part(rows, VELOCITY, lane)
+        x, y, z = part(rows, NEW_VELOCITY, lane)
         resting = time < rows[RELEASE + lane]
-        x, y, z = (u if resting else x), (v if resting else y), (w if resting else z)
+        x, y, z = (u if resting else x), (v if resting else y), (w if resting else flat * z)
         step = ZERO if resting else dt
-        rows[NEW_VELOCITY + lane] = x
-        rows[NEW_VELOCITY + CHUNK + lane] = y
-        rows[NEW_VELOCITY + 2 * CHUNK + lane] = z
+        put(rows, NEW_VELOCITY, lane, (x, y, z))
         x, y, z = (u if first != 0 else x), (v if first != 0 else y), (w if first != 0 else z)
-        rows[NEW_POSITION + lane] = rows[POSITION + lane] + step * x
-        rows[NEW_POSITION + CHUNK + lane] = rows[POSITION + CHUNK + lane] + step * y
-        rows[NEW_POSITION + 2 * CHUNK + lane] = rows[POSITION + 2 * CHUNK + lane] + step * z
+        put(rows, NEW_POSITION, lane, plus(part(rows, POSITION, lane), (step * x, step * y, step * z)))
 
 
-@compiled(forceinline=True)
+@compiled()
 def turned(axis, angle, rotation):
     """The quaternion, turned on by an angle about an axis: see `orientation.multiply` and `orientation.about`."""
     sine, a = sine_and_cosine(angle * HALF)
@@ -329,23 +375,13 @@ def turned(axis, angle, rotation):
     )
 
 
-@compiled(forceinline=True)
-def cross(a, b):
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@compiled(forceinline=True)
-def dot(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@compiled(forceinline=True)
+@compiled()
 def forward_of(rotation):
     w, x, y, z = rotation
     return TWO * (x * y - w * z), ONE - TWO * (x * x + z * z), TWO * (y * z + w * x)
 
 
-@compiled(forceinline=True)
+@compiled()
 def up_of(rotation):
     w, x, y, z = rotation
     return TWO * (x * z + w * y), TWO * (y * z - w * x), ONE - TWO * (x * x + y * y)
@@ -366,9 +402,9 @@ def turn(rows, lanes, motion):
     beat_rate, effort = motion.beat_rate, motion.effort
     rate = ONE / dt
     for lane in range(lanes):
-        rotation = (rows[ROTATION + lane], rows[ROTATION + CHUNK + lane], rows[ROTATION + 2 * CHUNK + lane],
-                    rows[ROTATION + 3 * CHUNK + lane])  # fmt: skip
-        u, v, w = rows[NEW_VELOCITY + lane], rows[NEW_VELOCITY + CHUNK + lane], rows[NEW_VELOCITY + 2 * CHUNK + lane]
+        a, b, c = part(rows, ROTATION, lane)
+        rotation = (a, b, c, rows[ROTATION + 3 * CHUNK + lane])
+        u, v, w = part(rows, NEW_VELOCITY, lane)
         acceleration = ((u - rows[VELOCITY + lane]) * rate, (v - rows[VELOCITY + CHUNK + lane]) * rate,
                         (w - rows[VELOCITY + 2 * CHUNK + lane]) * rate)  # fmt: skip
         size = inverse_length(u, v, w)
@@ -377,7 +413,7 @@ def turn(rows, lanes, motion):
         forward = forward_of(rotation)
         x, y, z = cross(forward, heading)
         square = x * x + y * y + z * z
-        angle = angle_of(np.sqrt(square), dot(forward, heading))
+        angle = angle_of(root(square), dot(forward, heading))
         scale = ONE / np.sqrt(max(square, TINY))
         sidewards = up_of(rotation)
         straight = square < STRAIGHT_SQUARE
@@ -391,7 +427,7 @@ def turn(rows, lanes, motion):
         climb = dot(forward, up)
         flat = (up[0] - climb * forward[0], up[1] - climb * forward[1], up[2] - climb * forward[2])
         scale = inverse_length(flat[0], flat[1], flat[2])
-        level = np.sqrt(flat[0] * flat[0] + flat[1] * flat[1] + flat[2] * flat[2])
+        level = root(dot(flat, flat))
         flat = (flat[0] * scale, flat[1] * scale, flat[2] * scale)
         right = cross(forward, flat)
         slope = bank * dot(acceleration, right)
@@ -411,12 +447,10 @@ def turn(rows, lanes, motion):
         share = roll_share * means * (ONE + cosine * inverse) * HALF
         a, b, c, d = turned(forward, min(max(error * share, -most_roll), most_roll), rotation)
         scale = ONE / np.sqrt(a * a + b * b + c * c + d * d)
-        rows[ROTATION + lane] = a * scale
-        rows[ROTATION + CHUNK + lane] = b * scale
-        rows[ROTATION + 2 * CHUNK + lane] = c * scale
+        put(rows, ROTATION, lane, (a * scale, b * scale, c * scale))
         rows[ROTATION + 3 * CHUNK + lane] = d * scale
         # and the wings
-        hard = min(np.sqrt(dot(acceleration, acceleration)) * effort, ONE)
+        hard = min(root(dot(acceleration, acceleration)) * effort, ONE)
         pace = min(max(LEVEL_BEAT + EFFORT_BEAT * hard + CLIMB_BEAT * dot(heading, up), LEAST_BEAT), TWO)
         rows[FLAP + lane] += beat_rate * pace * dt
 

@@ -96,10 +96,8 @@ def gather_plain(window, mine, x, y, z, near, middle, wide, constant, inverse_sq
     guard, nothing = splat(TINY), splat(ZERO)
     for at in range(0, len(xs), LANES):
         dx, dy, dz = minus(load(xs, at), x), minus(load(ys, at), y), minus(load(zs, at), z)
-        square = added(added(times(dx, dx), times(dy, dy)), times(dz, dz))
-        scale = where(
-            at_most(square, near), added(constant, times(inverse_square, inverse(added(square, guard)))), nothing
-        )
+        square = added(added(added(guard, times(dx, dx)), times(dy, dy)), times(dz, dz))
+        scale = where(at_most(square, near), added(constant, times(inverse_square, inverse(square))), nothing)
         align, cohere = at_most(square, middle), at_most(square, wide)
         ax, ay, az = minus(ax, times(scale, dx)), minus(ay, times(scale, dy)), minus(az, times(scale, dz))
         bx, by, bz = (
@@ -111,14 +109,14 @@ def gather_plain(window, mine, x, y, z, near, middle, wide, constant, inverse_sq
     return totals((ax, ay, az, bx, by, bz, cx, cy, cz))
 
 
-@compiled(forceinline=True)
+@compiled()
 def eased(share):
     """Smoothstep: 0 below 0, 1 above 1."""
     share = min(max(share, ZERO), ONE)
     return share * share * (THREE - TWO * share)
 
 
-@compiled(forceinline=True)
+@compiled()
 def weight(square, distance, cosine, rule, slope):
     """Of one neighbour for one rule, given as the six numbers of LOOK."""
     radius, fade, inner, shell, shell_start, view = rule
@@ -127,7 +125,7 @@ def weight(square, distance, cosine, rule, slope):
     return within * share * share * eased(distance * shell - shell_start) * eased((cosine - view) * slope)
 
 
-@compiled(forceinline=True)
+@compiled()
 def rule_of(look, index):
     return (
         look.radius[index],
@@ -139,7 +137,7 @@ def rule_of(look, index):
     )
 
 
-@compiled(forceinline=True)
+@compiled()
 def seen_from(square, dx, dy, dz, heading, all_round):
     """1 / distance, and the cosine of the angle from the heading: 1 for who is in the same place, and for all when the boid rests."""
     inverse = ONE / np.sqrt(max(square, TINY))
@@ -200,7 +198,7 @@ def nearest_intruder(window, names, order, x, y, z, heading, all_round, look):
 # the k nearest
 
 
-@compiled(forceinline=True)
+@compiled()
 def within(window, block, place, sight, limit):
     """Squares of the distances of sixteen in the window, and a mask of those within `limit` who are seen.
 
@@ -360,7 +358,7 @@ def weigh_nearest(rows, lanes, slots, number, look):
             rows[SUMS + 11 * CHUNK + lane] += cohere
 
 
-@compiled(forceinline=True)
+@compiled()
 def faded(rule, cut, fade):
     """The rule, with its radius and where it fades out no further than the next of the nearest."""
     return min(rule[0], cut), max(rule[1], fade), rule[2], rule[3], rule[4], rule[5]

@@ -45,10 +45,25 @@ def inverted(numbers, found):
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-def test_the_inverse_is_good_to_float32(scale):
+def test_the_inverse_is_good_to_a_16_000th(scale):
+    """What Intel and AMD promise of the estimate: 2^-14."""
     numbers, found = (scale * (0.1 + SOME[0] ** 2)).astype(np.float32), np.zeros(LANES, np.float32)
     inverted(numbers, found)
-    assert found == pytest.approx(1 / numbers.astype(float), rel=3e-7)
+    assert found == pytest.approx(1 / numbers.astype(float), rel=2.0**-14, abs=0.0)
+
+
+@numba.njit(fastmath=lanes.FAST, error_model="numpy")
+def roots(numbers, found):
+    for index in range(len(numbers)):
+        found[index] = lanes.root(numbers[index])
+
+
+def test_the_root_is_good_to_float32():
+    numbers = np.concatenate(([0.0], np.logspace(-22, 30, 320))).astype(np.float32)
+    found = np.full(len(numbers), np.nan, np.float32)
+    roots(numbers, found)
+    assert found[0] == 0
+    assert found[1:] == pytest.approx(np.sqrt(numbers[1:].astype(float)), rel=4e-7, abs=0.0)
 
 
 @numba.njit
