@@ -68,7 +68,7 @@ class Job:
         self.plan = plan.plan_of(unfinished) if unfinished else wanted or plan.whole(flock, scene)
         self.uid, self.name = flock.session_uid, flock.name
         self._places = plan.scratch_places(flock, self.options)
-        self._check(flock)
+        self._check(flock, scene)
         self._with_room = (
             (unfinished.path,) if unfinished else plan.with_room(self._places, self.settings.count, self.plan)
         )
@@ -89,12 +89,15 @@ class Job:
         """Gives the new clip to these flocks too, once it is there."""
         self._along = [item.session_uid for item in others]
 
-    def _check(self, flock: bpy.types.Object) -> None:
+    def _check(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
         if self._unfinished:
             plan.check_resumable(self._unfinished, flock, self.settings, self.fps)
         if self.plan.keep:
             plan.check_continuity(flock, self.settings, self.fps)
         self._check_room(flock)
+        sampling.effectors(
+            sampling.sample(flock, scene, self.plan.first, 1, 1)
+        )  # what is wrong there from the start on
 
     def _check_room(self, flock: bpy.types.Object) -> None:
         plan.check_room(self.settings.count, self.plan, clip.header(flock.data).frames if self.plan.keep else 0)
@@ -187,7 +190,7 @@ class Job:
 
     def _task(self, effectors: Effectors) -> Task:
         made = self._unfinished.about if self._unfinished else self._kept
-        about = {"file": plan.file_name(), "flock": self.name, "fps": self.fps} | asdict(self.plan)
+        about = {"file": bpy.path.basename(self.options.file), "flock": self.name, "fps": self.fps} | asdict(self.plan)
         return Task(
             settings=self.settings,
             effectors=effectors,
@@ -275,12 +278,12 @@ class Job:
         if choice != "AUTO":
             return choice == "SIDECAR"
         large = clip.size_in_bytes(self.settings.count, self.plan.frames) > self.options.sidecar_limit
-        return bool(large and bpy.data.filepath) or (self.plan.keep > 0 and clip.is_sidecar(flock.data))
+        return bool(large and self.options.file) or (self.plan.keep > 0 and clip.is_sidecar(flock.data))
 
     def _in_sidecar(self, flock: bpy.types.Object, new: bpy.types.Mesh) -> bpy.types.Mesh:
         """The new clip, linked from a file of its own, where that can be written."""
         try:
-            path = clip.write_sidecar(new, clip_name(flock))
+            path = clip.write_sidecar(new, clip_name(flock), clip.sidecar_folder(self.options.file))
         except FlockError as error:
             self.warnings.append(f"{error}. The clip is in the file")
             return new

@@ -370,15 +370,19 @@ def _identity(mesh: bpy.types.Mesh) -> list[dict[str, Any]]:
     return [asdict(head) if head else {}, {name: value for name, value in record(mesh).items() if name not in LATER}]
 
 
-def sidecar_folder() -> Path:
-    """The folder beside the .blend that holds its clips.
+def sidecar_folder(file: str = "") -> Path:
+    """The folder beside a .blend that holds its clips.
+
+    Args:
+        file: its path; that of the open one by default.
 
     Raises:
         FlockError: the .blend was never saved.
     """
-    if not bpy.data.filepath:
+    file = file or bpy.data.filepath
+    if not file:
         raise FlockError("Save the file first: the clip is stored beside it")
-    return Path(bpy.data.filepath).parent / FOLDER
+    return Path(file).parent / FOLDER
 
 
 def write_sidecar(mesh: bpy.types.Mesh, name: str, folder: str | Path | None = None) -> Path:

@@ -46,6 +46,13 @@ class Options:
     """Where the scratch files of unsaved files go; the system's folder for temporary files where it is empty."""
     sidecar_limit: int = 64_000_000
     """Bytes above which a clip is stored beside the file, where the flock's storage is automatic."""
+    output: str = ""
+    """The .blend that will be saved, beside which clips and scratch files go; the open one's path where it is empty."""
+
+    @property
+    def file(self) -> str:
+        """Path of that .blend; empty where there is none yet."""
+        return self.output or bpy.data.filepath
 
 
 @dataclass(frozen=True)
@@ -277,9 +284,9 @@ def scratch_places(flock: bpy.types.Object, options: Options) -> tuple[Path, ...
 
     In each folder there is a choice of names: a new bake takes one that is free, and what is in the others stays.
     """
-    file = Path(bpy.data.filepath)
+    file = Path(options.file)
     own = Path(options.scratch_folder or tempfile.gettempdir())
-    if not bpy.data.filepath:
+    if not options.file:
         return _numbered(own / _scratch_name("Unsaved", flock.name, ""))
     beside = file.parent / clip.FOLDER / _scratch_name(file.stem, flock.name, "")  # also once the folder is moved
     return *_numbered(beside), *_numbered(own / _scratch_name(file.stem, flock.name, str(file.parent)))
