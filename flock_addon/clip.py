@@ -8,6 +8,7 @@ more vertices at the end are the header that the nodes read; what Python needs t
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -351,12 +352,19 @@ def release(library: bpy.types.Library) -> None:
 
 
 def sidecar_path(mesh: bpy.types.Mesh, name: str, folder: str | Path | None = None) -> Path:
-    """The file in which this clip would lie under a name: it ends in a hash of all that is in it.
+    """The file in which this clip would lie under a name: it begins with this file's, and ends in a hash of all that is in it.
 
     Raises:
         FlockError: the .blend was never saved.
     """
-    return Path(folder or sidecar_folder()) / f"{bpy.path.clean_name(name) or 'Flock'}-{_file_hash(mesh)}.blend"
+    maker, clean = _maker(bpy.data.filepath), bpy.path.clean_name(name) or "Flock"
+    return Path(folder or sidecar_folder()) / f"{maker}{clean}-{_file_hash(mesh)}.blend"
+
+
+def _maker(file: str | Path) -> str:
+    """How the names of the side-cars begin that were made for a .blend; empty while that was never saved."""
+    stem = bpy.path.clean_name(Path(file).stem)
+    return f"{stem}-" if stem else ""
 
 
 def _file_hash(mesh: bpy.types.Mesh) -> str:
@@ -434,17 +442,77 @@ def link(path: Path) -> bpy.types.Mesh:
 
 
 def unused_files() -> list[Path]:
-    """Side-cars beside this file that are ours and that nothing in it uses. Copies of this file may still use them."""
+    """Side-cars beside this file that are ours and that no .blend in its folder uses, also as it was last saved, nor a backup.
+
+    Those that were made for another .blend in the folder are left to it: somebody may have it open, and not saved yet. Files in
+    other folders may still use what is listed.
+
+    Raises:
+        FlockError: this file was never saved, or another in its folder cannot be looked into.
+    """
     folder = sidecar_folder()
     used = {Path(bpy.path.abspath(library.filepath)).resolve() for library in bpy.data.libraries}
-    return [path for path in _sidecars(folder) if path.resolve() not in used]
+    found = [path for path in _sidecars(folder) if path.resolve() not in used and _is_for_this_file(path)]
+    if not found:
+        return []
+    named = set[bytes]().union(*map(_names_in, filter(Path.is_file, folder.parent.glob("*.blend*"))))
+    return [path for path in found if _end(path.name.encode()) not in named]
+
+
+def _is_for_this_file(path: Path) -> bool:
+    """Whether a side-car was made for this file, or for one that is not beside it, or at a time when names did not tell."""
+    makers = map(_maker, path.parent.parent.glob("*.blend"))
+    own = _maker(bpy.data.filepath)
+    return max((maker for maker in makers if path.name.startswith(maker)), key=len, default=own) == own
+
+
+def _names_in(path: Path) -> set[bytes]:
+    """The ends of all names of side-cars that occur in a .blend, whose libraries Blender lists only for the file that is open.
+
+    Raises:
+        FlockError: it cannot be looked into.
+    """
+    names, rest = set[bytes](), b""
+    try:
+        with _uncompressed(path) as file:
+            while block := file.read(_BLOCK):
+                text = rest + block
+                names |= {_end(part + _SUFFIX) for part in text.split(_SUFFIX)[:-1]}
+                rest = text[1 - _END :]
+    except Exception as error:  # each kind of compression has errors of its own
+        raise FlockError(
+            f"{path} cannot be looked into, and may use some of these clips ({error}): move it away, or delete clips by hand"
+        ) from error
+    return names
+
+
+_SUFFIX = b".blend"
+_END = len("-0123456789ab.blend")
+_BLOCK = 1 << 24
+_ZSTANDARD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+
+
+def _end(name: bytes) -> bytes:
+    """What tells side-cars apart: the hash in a name, and what is around it."""
+    return name[-_END:]
+
+
+def _uncompressed(path: Path) -> Any:
+    """A .blend opened for reading, which may be compressed in two ways."""
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if magic == _ZSTANDARD:
+        import zstandard  # Blender brings it, but somebody's own build need not
+
+        return zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True)
+    return gzip.open(path) if magic.startswith(_GZIP) else path.open("rb")
 
 
 def remove_unused_files() -> dict[Path, int]:
     """Deletes what `unused_files` lists, and nothing else. Returns the bytes of each file that went.
 
     Raises:
-        FlockError: a file cannot be deleted; those before it are gone.
+        FlockError: as there, and nothing is gone; or a file cannot be deleted, and those before it are gone.
     """
     gone = {}
     for path in unused_files():

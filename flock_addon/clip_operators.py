@@ -137,7 +137,7 @@ class FLOCK_OT_export_points(_ClipOperator):
 
 
 class FLOCK_OT_clips_remove_unused(bpy.types.Operator):
-    """Delete the clips' files beside this file that it does not use. Other files, and older copies of this one, may still.
+    """Delete the clips' files beside this file that no .blend or backup in this folder uses; files elsewhere may still.
     Also what unfinished bakes left of flocks that this file has no more"""
 
     bl_idname = "flock.clips_remove_unused"
@@ -148,14 +148,18 @@ class FLOCK_OT_clips_remove_unused(bpy.types.Operator):
         return bool(bpy.data.filepath) and not bake.running
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> Result:
-        self.found = [*clip.unused_files(), *plan.orphans()]
+        try:
+            self.found = [*clip.unused_files(), *plan.orphans()]
+        except FlockError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
         if not self.found:
             self.report({"INFO"}, "There are no unused clips beside this file")
             return {"CANCELLED"}
         return context.window_manager.invoke_props_dialog(self, width=420, confirm_text="Delete for Good")
 
     def draw(self, context: bpy.types.Context) -> None:
-        self.layout.label(text="Older copies of this file may still use these:")
+        self.layout.label(text="Nothing in this folder uses these, but files elsewhere may:")
         for path in self.found:
             self.layout.label(text=path.name, icon="FILE_BLEND")
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The clip's mesh: what is written is what is read, it tells when it was edited, and it can lie in a file of its own."""
 
+import gzip
 import hashlib
 import importlib
 import struct
@@ -221,7 +222,7 @@ def test_a_sidecar_holds_the_same_bits_for_all_users(clip, saved):
     assert clip.record(linked)["engine"] == "NUMBA"
     assert [item for item in bpy.data.meshes if clip.is_clip(item)] == [linked]
     path = linked.library.filepath
-    assert path.startswith("//flock/Flock-") and "\\" not in path and path.endswith(".blend")
+    assert path.startswith("//flock/shot-Flock-") and "\\" not in path and path.endswith(".blend")
     file = saved.parent / path[2:]
     assert file.read_bytes()[:7] == b"BLENDER", "uncompressed"
     with bpy.data.libraries.load(str(file)) as (source, _):
@@ -319,6 +320,69 @@ def test_only_unused_files_of_ours_are_listed(clip, saved):
     bpy.ops.wm.save_as_mainfile(filepath=str(folder / "Shot-ba9876543210.blend"), copy=True)
     assert clip.unused_files() == [unused_file]
     assert len(bpy.data.libraries) == 1, "looking leaves nothing behind"
+
+
+def orphaned(clip, seed=2):
+    """The file of a clip that was written, and that this file does not use."""
+    mesh = clip.move_to_sidecar(written(clip, seed=seed)[1])
+    path = Path(bpy.path.abspath(mesh.library.filepath))
+    clip.release(mesh.library)
+    return path
+
+
+@pytest.mark.parametrize("how", ["plain", "Zstandard", "gzip"])
+@pytest.mark.parametrize("name", ["other.blend", "shot.blend1"])
+def test_what_another_file_of_the_folder_uses_is_not_unused(clip, saved, how, name):
+    shown(clip.move_to_sidecar(written(clip, seed=1)[1]), "Also Used")
+    used = shown(clip.move_to_sidecar(written(clip, seed=2)[1]))
+    path = saved.parent / name
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True, compress=how == "Zstandard")
+    starts = {"plain": b"BLENDER", "Zstandard": b"\x28\xb5\x2f\xfd", "gzip": b"\x1f\x8b"}
+    if how == "gzip":  # as Blender did before 3.0
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    assert path.read_bytes().startswith(starts[how])
+    mesh, library = used.data, used.data.library
+    bpy.data.objects.remove(used)
+    bpy.data.meshes.remove(mesh)
+    clip.release(library)
+    assert len(bpy.data.libraries) == 1 and clip.unused_files() == []
+    path.unlink()
+    assert len(clip.unused_files()) == 1
+
+
+def test_the_name_of_a_clip_is_found_wherever_it_lies_in_a_file(clip, tmp_path, monkeypatch):
+    name = b"-0123456789ab.blend"
+    monkeypatch.setattr(clip, "_BLOCK", 64)
+    for begin in range(130):
+        path = tmp_path / "some.blend"
+        path.write_bytes(bytes(begin) + b"//flock/shot-Flock" + name + bytes(70))
+        assert name in clip._names_in(path)
+
+
+def test_what_was_made_for_another_file_of_the_folder_is_left_to_it(clip, saved):
+    """Somebody may have that file open, with a bake that is not saved yet; and one file's name can begin as another's."""
+    shot, shot_2 = orphaned(clip), saved.parent / "shot-2.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot_2))
+    newer = orphaned(clip)
+    assert newer.name.startswith("shot-2-") and newer != shot
+    assert clip.unused_files() == [newer]
+    bpy.ops.wm.open_mainfile(filepath=str(saved))
+    assert clip.unused_files() == [shot]
+    shot_2.unlink()
+    assert clip.unused_files() == sorted([shot, newer]), "nobody is there any more to whom it could belong"
+    renamed = newer.rename(newer.with_name(newer.name.removeprefix("shot-2-")))  # as names once were
+    assert clip.unused_files() == sorted([shot, renamed])
+
+
+def test_a_neighbour_that_cannot_be_looked_into_may_use_everything(clip, saved):
+    unused = orphaned(clip)
+    broken = saved.parent / "broken.blend"
+    broken.write_bytes(b"\x28\xb5\x2f\xfd no such thing")
+    with pytest.raises(ValueError, match=r"broken\.blend cannot be looked into"):
+        clip.unused_files()
+    with pytest.raises(ValueError, match="may use some"):
+        clip.remove_unused_files()
+    assert unused.exists()
 
 
 def test_a_clip_survives_duplication_and_append(clip, saved):

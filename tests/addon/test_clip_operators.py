@@ -197,6 +197,57 @@ def test_only_unused_clips_are_deleted(modules, flock):
     assert left == {"notes.txt", new.rsplit("/", 1)[1]}
 
 
+def files(modules):
+    return {path.name for path in modules.clip.sidecar_folder().iterdir()}
+
+
+def test_each_shot_of_a_folder_keeps_its_clips(modules, flock, tmp_path):
+    flock.flock.storage = "SIDECAR"
+    for seed, shot in enumerate(("shot_010", "shot_020")):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / f"{shot}.blend"))
+        flock.flock.seed = seed
+        bpy.ops.flock.bake()
+        bpy.ops.wm.save_mainfile()
+    before = files(modules)
+    assert len(before) == 2
+    bpy.ops.flock.clips_remove_unused()
+    assert files(modules) == before
+    flock.flock.seed = 2
+    bpy.ops.flock.bake()
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot_010.blend"))
+    bpy.ops.flock.clips_remove_unused()
+    assert files(modules) > before, "that bake may be open elsewhere, and not saved yet"
+
+
+def test_versions_of_a_shot_share_a_clip_until_none_has_it(modules, flock, tmp_path):
+    flock.flock.storage = "SIDECAR"
+    bpy.ops.flock.bake()
+    shared = files(modules)
+    bpy.ops.wm.save_mainfile()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot_v2.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.data.objects["Flock"].flock.seed = 5
+    for _ in range(2):  # the first leaves a backup
+        bpy.ops.flock.bake()
+        bpy.ops.wm.save_mainfile()
+    bpy.ops.flock.clips_remove_unused()
+    assert files(modules) > shared
+    (tmp_path / "shot_v2.blend").unlink()
+    (tmp_path / "shot.blend1").unlink(missing_ok=True)
+    bpy.ops.flock.clips_remove_unused()
+    assert len(files(modules)) == 1 and not files(modules) & shared
+
+
+def test_a_folder_that_cannot_be_looked_through_loses_nothing(modules, flock, tmp_path):
+    bpy.ops.flock.clip_to_sidecar()
+    bpy.ops.flock.clip_to_file()
+    before = files(modules)
+    (tmp_path / "broken.blend").write_bytes(b"\x1f\x8b no such thing")
+    with pytest.raises(RuntimeError, match="cannot be looked into"):
+        bpy.ops.flock.clips_remove_unused()
+    assert files(modules) == before
+
+
 @pytest.mark.parametrize("storage", ["side-car", "copied"])
 def test_a_converted_flock_gets_its_clip_back(modules, flock, storage):
     if storage == "side-car":
