@@ -11,6 +11,7 @@ Points and velocities are float64 (N, 3), lengths and lengths per second, in the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import product
 
 import numpy as np
 
@@ -37,6 +38,9 @@ NEARLY = 0.7
 ROUNDING = 2.0**-21
 """Of the coordinates: what float32 may lose in them, several times over."""
 
+STEEPEST = 3.0
+"""Times the way that is left to a surface: what a boid may fly towards it in the time of a frame, see `braked`."""
+
 
 class Sphere:
     """A ball that moves straight and grows evenly from the begin of the step (0) to its end (1)."""
@@ -47,6 +51,10 @@ class Sphere:
     def bounds(self) -> tuple[np.ndarray, float]:
         """A ball around it at all times of the step."""
         return self.centre.mean(axis=0), self.radius.max() + np.linalg.norm(self.centre[1] - self.centre[0]) / 2
+
+    def way(self) -> float:
+        """The most that any point of its surface moves in the step, lengths."""
+        return np.linalg.norm(self.centre[1] - self.centre[0]) + abs(self.radius[1] - self.radius[0])
 
     def at(self, share):
         """Centre (N, 3) and radius (N,) at a share of the step."""
@@ -165,6 +173,10 @@ class Plane(Flat):
     def bounds(self) -> tuple[np.ndarray, float]:
         return self.point[1], np.inf
 
+    def way(self) -> float:
+        """It is everywhere already."""
+        return 0.0
+
     def distance(self, points, share=1.0):
         share = np.asarray(share, float)
         point = self.point[0] + share[..., None] * (self.point[1] - self.point[0])
@@ -188,6 +200,10 @@ class Plane(Flat):
         return np.divide(gap, climb, out=np.full(len(points), np.inf), where=climb > 1e-6)
 
 
+CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
+"""Of a box, in half sizes, (8, 3)."""
+
+
 class Box(Flat):
     """A solid box, turned any way."""
 
@@ -197,6 +213,14 @@ class Box(Flat):
     def bounds(self) -> tuple[np.ndarray, float]:
         far = np.linalg.norm(self.half_size, axis=1).max()
         return self.centre.mean(axis=0), far + np.linalg.norm(self.centre[1] - self.centre[0]) / 2
+
+    def way(self) -> float:
+        """As of a sphere: a corner moves furthest, however the box turns and grows."""
+        first, last = (
+            centre + CORNERS * half @ axes
+            for centre, axes, half in zip(self.centre, self.axes, self.half_size, strict=True)
+        )
+        return np.linalg.norm(last - first, axis=1).max()
 
     def local(self, points, share):
         """Points in the box's axes, and its half size, at a share of the step, (N, 3) each."""
@@ -300,7 +324,7 @@ def steer(position, velocity, effectors: Effectors, settings: Settings, dt: floa
         return velocity
     position = np.asarray(position, float)
     found = obstacles(effectors, settings, dt)
-    boids, found = near(position, position, velocity, found, settings, settings.look_ahead)
+    boids, found = near(position, position, velocity, found, settings, settings.look_ahead, dt)
     if len(boids):
         velocity[boids] = steered(position[boids], velocity[boids], found, settings, dt)
     return velocity
@@ -333,8 +357,8 @@ def steered(position, velocity, found: list, settings: Settings, dt: float) -> n
     return np.where((strongest > 0)[:, None], unit(pushed) * most[:, None], velocity)
 
 
-def near(before, position, velocity, found: list, settings: Settings, ahead: float):
-    """The boids that have obstacles within reach, indices (M,), and a list of those obstacles."""
+def near(before, position, velocity, found: list, settings: Settings, ahead: float, dt: float):
+    """The boids that come within reach of obstacles in a step, or so many seconds after it, indices (M,), and a list of those obstacles."""
     middle, far = (before + position) / 2, position - before
     reach = (
         np.sqrt(dot(far, far)) / 2
@@ -345,7 +369,7 @@ def near(before, position, velocity, found: list, settings: Settings, ahead: flo
     any_near, kept = np.zeros(len(position), bool), []
     for one in found:
         centre, radius = one.bounds()
-        moves = np.linalg.norm(one.surface_velocity(centre[None], np.zeros((1, 3)))) * ahead
+        moves = one.way() / dt * ahead if dt > 0 else 0.0
         offset = middle - centre
         within = dot(offset, offset) <= (radius + moves + reach + ROUNDING * np.abs(centre).max()) ** 2
         if within.any():
@@ -372,18 +396,19 @@ def resolve(
     """
     before, position, velocity = (np.array(array, float) for array in (before, position, velocity))
     everything = obstacles(effectors, settings, dt)
-    boids, found = near(before, position, velocity, everything, settings, 0.0)
+    frame = settings.substeps * dt
+    boids, found = near(before, position, velocity, everything, settings, frame / STEEPEST, dt)
     if not len(boids):
         return position, velocity
     place, speed = position[boids], velocity[boids]
     if dt > 0:
         place, speed = swept(before[boids], place, speed, found, settings)
     flat = (1.0, 1.0, 0.0 if settings.plane else 1.0)
-    # who is pushed may come to what was not near
+    # who is pushed may come to what was not near, or fly at it
     place, speed, stuck = freed(place * flat, speed, everything, settings)
     place[stuck] = before[boids[stuck]]
     if dt > 0 and settings.avoidance != "REFLECT":
-        speed = braked(place, speed, found, settings.substeps * dt)
+        speed = braked(place, speed, everything, frame)
     position[boids], velocity[boids] = place * flat, speed * flat
     return position, velocity
 
@@ -542,12 +567,12 @@ def without_inward(position, velocity, found: list, clearance: float) -> np.ndar
 
 
 def braked(position, velocity, found: list, frame: float) -> np.ndarray:
-    """Velocities (N, 3) no faster inward than three times the way that is left, in the time of a frame.
+    """Velocities (N, 3) no faster inward than `STEEPEST` times the way that is left, in the time of a frame.
 
     A clip is played by cubic Hermite curves: faster ones would dip into the obstacle between two frames (Fritsch and Carlson 1980).
     """
     for one in found:
         gap, away = one.distance(position)
         inward = -dot(velocity - one.surface_velocity(position, away), away)
-        velocity = velocity + np.maximum(inward - 3 * np.maximum(gap, 0.0) / frame, 0.0)[:, None] * away
+        velocity = velocity + np.maximum(inward - STEEPEST * np.maximum(gap, 0.0) / frame, 0.0)[:, None] * away
     return velocity

@@ -181,8 +181,6 @@ def spheres(settings: Settings, effectors: Effectors, dt: float) -> np.ndarray:
     moved = np.sqrt(avoidance.dot(way, way))
     made["first"], made["last"], made["moves"] = first, last, way / dt
     made["radius"], made["last_radius"], made["growth"] = begin, end, (end - begin) / dt
-    made["strength"], made["reach"] = (
-        strength,
-        np.maximum(begin, end) + moved / 2 + moved / dt * look_ahead(settings, dt),
-    )
+    made["strength"] = strength
+    made["reach"] = np.maximum(begin, end) + moved / 2 + (moved + np.abs(end - begin)) / dt * look_ahead(settings, dt)
     return made

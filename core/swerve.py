@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .avoidance import BOUNCES, HEAD_ON, NEARLY, ROUNDING
+from .avoidance import BOUNCES, HEAD_ON, NEARLY, ROUNDING, STEEPEST
 from .lanes import HALF, ONE, THREE, TINY, TWO, ZERO, F, compiled, inverse_length, joint
 from .motion import CHUNK, NEAR, NEW_POSITION, NEW_VELOCITY, POSITION, VELOCITY, dot
 
@@ -31,13 +31,13 @@ all that they do at a hit."""
 
 ASIDE, GRAZES = F(HEAD_ON), F(NEARLY)
 NO_LENGTH = F(1e-18)
-BRAKE = F(2.999)
-"""The 3 of `avoidance.braked`, on the safe side."""
+BRAKE = F(0.9997 * STEEPEST)
+"""As in `avoidance.braked`, on the safe side."""
 
 
 @compiled()
 def mark_near(rows, lanes, sphere, swerve):
-    """Counts for each boid the spheres that may matter to it; `avoidance.near` has the same bound."""
+    """Counts for each boid the spheres that may matter to it: those it may come to while it looks ahead, or within a step and a frame."""
     x, y, z = (
         (sphere.first[0] + sphere.last[0]) * HALF,
         (sphere.first[1] + sphere.last[1]) * HALF,
@@ -246,7 +246,7 @@ def slide(lane, rows, sphere, swerve):
         distance += missing * 1.000001
         velocity = plus(velocity, -min(dot(velocity, away) - dot(moves, away) - grows, 0.0), away)
     inward = grows + dot(moves, away) - dot(velocity, away)
-    velocity = plus(velocity, max(inward - 3.0 * max(distance - ended, 0.0) / swerve.frame, 0.0), away)
+    velocity = plus(velocity, max(inward - STEEPEST * max(distance - ended, 0.0) / swerve.frame, 0.0), away)
     for axis in range(3):
         rows[NEW_POSITION + axis * CHUNK + lane] = F(end[axis])
         rows[NEW_VELOCITY + axis * CHUNK + lane] = F(velocity[axis])

@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core import Boxes, Effectors, Planes, Settings, Spheres, avoidance, spheres
+from core import Boxes, Effectors, Planes, Settings, Simulation, Spheres, avoidance, flight_check, spheres
+from tests.core.engines import engines
 
 DT = 1 / 48
 TOUCH = Settings(clearance=0.0)
@@ -117,6 +118,30 @@ def test_nobody_is_inside_after_any_step_in_random_scenes(response):
 @pytest.mark.parametrize("response", RESPONSES)
 def test_nobody_is_inside_after_any_step_in_ten_thousand_random_scenes(response):
     fly_random_scenes(response, scenes=10_000 // 3 + 1, boids=20)
+
+
+@pytest.mark.parametrize("response", RESPONSES)
+def test_who_is_passed_over_as_too_far_off_would_not_have_been_changed(response, monkeypatch):
+    """Small boids, at rest or fast, before obstacles that come at them, grow and turn by many body lengths a step."""
+    rng, near, some = np.random.default_rng(11 + RESPONSES.index(response)), avoidance.near, 0
+    everybody = lambda before, position, velocity, found, *others: (np.arange(len(position)), found)  # noqa: E731
+    for _ in range(60):
+        settings = replace(Settings().scaled(0.02), avoidance=response, substeps=int(rng.integers(1, 9)))
+        scene = random_scene(rng, 3).at(1)
+        turns = np.array([axes @ turned(np.eye(3), rng.normal(size=3) * 0.5) for axes in scene.boxes.axes[0]])
+        axes = np.stack((scene.boxes.axes[0], turns.reshape(-1, 3, 3)))
+        scene = replace(scene, boxes=replace(scene.boxes, axes=axes))
+        position = rng.normal(size=(40, 3)) * rng.choice([2.0, 4.0])
+        velocity = rng.normal(size=(40, 3)) * rng.choice([0.0, 1.0, 30.0])
+        ends = []
+        for choice in (near, everybody):
+            monkeypatch.setattr(avoidance, "near", choice)
+            wanted = avoidance.steer(position, velocity, scene, settings, DT)
+            ends.append((wanted, *avoidance.resolve(position, position + wanted * DT, wanted, scene, settings, DT)))
+        for one, other in zip(*ends, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+        some += near(position, position, velocity, avoidance.obstacles(scene, settings, DT), settings, DT, DT)[0].size
+    assert 0 < some < 60 * 40  # some are near, and some are passed over
 
 
 def fly_into(offset, speed=6.0, settings=TOUCH, radius=2.0, step=10.0):
@@ -269,6 +294,35 @@ def test_a_strength_of_zero_takes_the_steering_but_not_the_guarantee():
     assert np.linalg.norm(places, axis=1).min() == pytest.approx(3.5, abs=0.01)
     early = [approach(0.4, strength=strength)[0] for strength in (0.5, 2.0)]
     assert np.linalg.norm(early[0], axis=1).min() < np.linalg.norm(early[1], axis=1).min()
+
+
+def comes(motion, time):
+    """A ball or a box of a hundred and more body lengths that comes at 20 lengths/s, or grows or turns as fast; samples at times (T,)."""
+    centre, width = np.tile((0.0, -3.0, 0.0), (len(time), 1, 1)), np.full((len(time), 1), 0.5)
+    axes = np.broadcast_to(np.eye(3), (len(time), 1, 3, 3))
+    if "moving" in motion:
+        centre[:, 0, 1] += 20 * time
+    if "growing" in motion:
+        width += 20 * time[:, None] - 0.2
+    if "turning" in motion:  # its long arms, 20 lengths/s at their ends
+        width = np.tile((4.0, 0.1, 1.0), (len(time), 1, 1))
+        axes = np.array([[turned(np.eye(3), np.array((0.0, 0.0, 5.0 * at)))] for at in time])
+    if "box" in motion:
+        return Effectors(boxes=Boxes(centre, axes, np.broadcast_to(width.reshape(len(time), 1, -1), centre.shape)))
+    return Effectors(spheres=Spheres(centre, width, np.ones_like(width)))
+
+
+@engines
+@pytest.mark.parametrize("motion", ["moving ball", "growing ball", "moving box", "growing box", "turning box"])
+def test_the_curves_of_small_boids_stay_outside_of_what_comes_at_many_body_lengths_a_step(engine, motion):
+    settings = replace(Settings(count=400, pre_roll=0.5).scaled(0.05))
+    scene = comes(motion, np.arange(25) / 48)
+    flight = [frame.state for frame in Simulation(settings, scene, frames=13, engine=engine)]
+    clip = (np.stack([getattr(state, part) for state in flight]) for part in ("position", "velocity", "rotation"))
+    found = flight_check.check(*clip, settings, scene)
+    assert found.inside.count == found.inside_between.count == 0
+    far = np.linalg.norm(flight[-1].position - flight[0].position, axis=1)
+    assert (far > 13 / 24 * settings.max_speed * 2).any()  # some were pushed
 
 
 @pytest.mark.parametrize("motion", ["still", "moving", "growing"])

@@ -122,19 +122,19 @@ RARE = ("noise", "max_turn_rate", "max_climb", "max_dive", "sources", "space", "
 
 @st.composite
 def scenes(draw, rare):
-    """Effectors of each kind, none to two, over one step."""
+    """Effectors of each kind, none to two, over one step, in which they rest, move, or move and grow by many boids' lengths."""
 
     def some(size):
-        count = draw(st.integers(0, 2))
-        return (
-            np.stack([draw(vectors(count, size))] * 2)
-            + draw(st.sampled_from([0.0, 0.2])) * np.array([0.0, 1.0])[:, None, None]
-        )
+        start = draw(vectors(draw(st.integers(0, 2)), size))
+        way = draw(st.sampled_from([(0.0, 0.0, 0.0), (0.2, 0.2, 0.2), (0.0, 3.0, 0.0), (-30.0, 2.0, 9.0)]))
+        return np.stack([start, start + np.array(way)])
 
     def numbers(like, *values):
-        return np.array(
-            draw(st.lists(st.sampled_from(values), min_size=like.shape[1], max_size=like.shape[1])) * 2, float
-        ).reshape(2, like.shape[1])
+        """The same at the end, or others."""
+        one, other = (
+            draw(st.lists(st.sampled_from(values), min_size=like.shape[1], max_size=like.shape[1])) for _ in range(2)
+        )
+        return np.array([one, other if draw(st.booleans()) else one], float).reshape(2, like.shape[1])
 
     goals, hunters, balls, floors, boxes = (some(size) for size in (9.0, 4.0, 4.0, 9.0, 4.0))
     normals = np.random.default_rng(draw(st.integers(0, 99))).normal(size=floors.shape[1:])
@@ -282,3 +282,17 @@ def test_every_choice_is_flown_alike_by_both_engines(name, value):
         for neighbours in (0, 7):
             settings = Settings(**{"edge": edge, "neighbours": neighbours} | base)
             assert_engines_agree(settings, state, effectors)
+
+
+@pytest.mark.parametrize("avoidance", CHOICES["avoidance"])
+@pytest.mark.parametrize("substeps", [1, 2, 5])
+@pytest.mark.parametrize(("way", "growth"), [(0.0, 0.0), (20.0, 0.0), (0.0, 20.0), (20.0, -20.0), (300.0, 300.0)])
+def test_spheres_that_come_at_many_body_lengths_a_step_are_met_alike_by_both_engines(way, growth, substeps, avoidance):
+    rng = np.random.default_rng(5)
+    settings = replace(Settings(count=60).scaled(0.05), avoidance=avoidance, substeps=substeps)
+    for _ in range(4):
+        centre, radius = rng.normal(size=(1, 2, 3)) * 2, rng.uniform(0.2, 1.5, (1, 2))
+        last, large = centre + rng.normal(size=(2, 3)) * way / 48, np.maximum(radius + growth / 48, 0.0)
+        balls = spheres(np.concatenate((centre, last)), np.concatenate((radius, large)))
+        state = _state(60, rng.normal(size=(60, 3)), rng.normal(size=(60, 3)) * 0.5, 1, 40)
+        assert_engines_agree(settings, state, Effectors(spheres=balls).at(0), 1 / 48)
