@@ -28,8 +28,9 @@ from .lanes import (
 from .noise import Purpose
 from .orientation import LAG, STEEP
 
-CHUNK = 256
-"""Boids at a time."""
+CHUNK = 384
+"""Boids at a time: a multiple of four times the lanes, see `kernel.fill_lanes`; and no power of two, since rows that lie so far apart
+compete for the same few places in the cache."""
 
 (
     POSITION,

@@ -186,7 +186,7 @@ def called(kernel, *args):
 
 def test_with_whom_a_boid_shares_a_window_does_not_depend_on_boids_of_other_chunks():
     """Other threads mark those as done meanwhile: in a cell across two chunks, of which this one's boids are done already."""
-    flock = Settings(count=1500, neighbours=7)
+    flock = Settings(count=6000, neighbours=7)
     stepper = steering.Stepper(flock, Traits(flock), 1)
     stepper.step(spawn(flock), Effectors().at(0), 1 / 24)
     order, ends = stepper._grid.order, stepper._grid.cell_end
