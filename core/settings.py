@@ -227,10 +227,10 @@ class Settings:
         _require(body_length > 0 and math.isfinite(body_length), "Set the body length above 0")
         factor = body_length / self.body_length
         powers = weight_powers(self)
-        rules = {name: _scaled_fields(getattr(self, name), _RULE_LENGTHS, factor) for name in RULES}
+        rules = {name: _scaled_fields(getattr(self, name), RULE_LENGTHS, factor) for name in RULES}
         rules = {name: replace(rule, weight=rule.weight * factor ** powers[name]) for name, rule in rules.items()}
         attraction = self.attraction * factor ** powers["attraction"]
-        return replace(_scaled_fields(self, _LENGTHS, factor), attraction=attraction, **rules)
+        return replace(_scaled_fields(self, LENGTHS, factor), attraction=attraction, **rules)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, with a version; `from_dict` reads it back."""
@@ -255,8 +255,8 @@ class Settings:
 
 
 RULES = ("separation", "alignment", "cohesion")
-_RULE_LENGTHS = ("radius", "inner_radius")
-_LENGTHS = (
+RULE_LENGTHS = ("radius", "inner_radius")
+LENGTHS = (
     "body_length", "spacing", "initial_speed", "cruise_speed", "min_speed", "max_speed", "max_acceleration",
     "source_size", "space_centre", "space_size", "min_height", "clearance", "feeler_length", "gravity",
 )  # fmt: skip

@@ -11,15 +11,11 @@ from bpy.props import BoolProperty, FloatProperty, IntProperty
 from mathutils import Vector
 
 from ..core.settings import FlockError, Settings
-from . import bake, creature, nodes, plan, preferences, properties, scratch
+from . import bake, creature, nodes, plan, preferences, properties, sampling, scratch
 from .compat import Result
 
-
-def _find(operator: bpy.types.Operator, context: bpy.types.Context) -> bpy.types.Object | None:
-    flock = properties.find_flock(context)
-    if flock is None:
-        operator.report({"ERROR"}, "Select a flock, its target or one of its repulsors")
-    return flock
+REPULSOR_RADIUS = 5.0
+"""Of a new repulsor, body lengths."""
 
 
 class FLOCK_OT_new(bpy.types.Operator):
@@ -41,7 +37,8 @@ class FLOCK_OT_new(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        return context.mode == "OBJECT"
+        linked = "The scene is linked from another file: make the flock there, or in a scene of this file"
+        return context.mode == "OBJECT" and _allowed(cls, linked if context.scene.library else None)
 
     def execute(self, context: bpy.types.Context) -> Result:
         new_flock(context, self.count, self.body_length)
@@ -53,25 +50,36 @@ class FLOCK_OT_new(bpy.types.Operator):
 def new_flock(context: bpy.types.Context, count: int, body_length: float) -> bpy.types.Object:
     """A flock at the 3D cursor, with all that belongs to it; it becomes the active object."""
     scene = context.scene
+    place = scene.cursor.location.copy()
     flock = bpy.data.objects.new("Flock", bpy.data.meshes.new("Flock Clip"))
     name = flock.name
-    home = _collection(name, context.collection)
+    home = _collection(name, _that_takes_more(context, context.collection))
     home.objects.link(flock)
-    flock.location = scene.cursor.location
+    flock.location = place
     own = flock.flock
     own.is_flock = True
     nodes.attach(flock)
     properties.from_settings(own, Settings(count=count))
     own.creature = _new_bird(home, name, scene)
-    own.target = _new_empty(f"{name} Target", home, flock, (0.0, 60.0, 0.0), "PLAIN_AXES", 2.0 * body_length)
+    own.target = _new_empty(f"{name} Target", home, "PLAIN_AXES", 2.0 * body_length)
+    own.target.location = place + body_length * Vector((0.0, 60.0, 0.0))
     own.repulsors = _collection(f"{name} Repulsors", home)
-    _new_empty(f"{name} Repulsor", own.repulsors, flock, (0.0, 30.0, 0.0), "SPHERE", 5.0 * body_length)
+    repulsor = _new_repulsor(f"{name} Repulsor", own.repulsors, REPULSOR_RADIUS * body_length)
+    repulsor.location = place + body_length * Vector((0.0, 30.0, 0.0))
     own.body_length = body_length
-    for item in (own.target, *own.repulsors.objects):
-        item.location = flock.location + (item.location - flock.location) * body_length
     bake.refresh_spawn(flock, scene)
     _activate(context, flock)
     return flock
+
+
+def _that_takes_more(context: bpy.types.Context, *wanted: bpy.types.Collection) -> bpy.types.Collection:
+    """The first of these collections to which something can be added, or else that of the scene."""
+    return next((group for group in wanted if _takes_more(group)), context.scene.collection)
+
+
+def _takes_more(group: bpy.types.Collection) -> bool:
+    """Whether Blender lets this file add something to a collection: not where it is linked, nor where it is overridden."""
+    return group.library is None and group.override_library is None
 
 
 def _collection(name: str, parent: bpy.types.Collection) -> bpy.types.Collection:
@@ -100,25 +108,32 @@ def _layer_collections(layer: bpy.types.LayerCollection):
 
 
 def _new_empty(
-    name: str,
-    home: bpy.types.Collection,
-    flock: bpy.types.Object,
-    place: tuple[float, float, float],
-    look: Literal["PLAIN_AXES", "SPHERE"],
-    size: float,
+    name: str, home: bpy.types.Collection, look: Literal["PLAIN_AXES", "SPHERE"], size: float
 ) -> bpy.types.Object:
     empty = bpy.data.objects.new(name, None)
     empty.empty_display_type, empty.empty_display_size = look, size
-    empty.location = flock.location + Vector(place)
     home.objects.link(empty)
     return empty
 
 
+def _new_repulsor(name: str, home: bpy.types.Collection, radius: float) -> bpy.types.Object:
+    empty = _new_empty(name, home, "SPHERE", radius)
+    empty.flock_repulsor.strength = (
+        1.0  # in Blender 5.2 an override of what a library never wrote is lost with the session
+    )
+    return empty
+
+
 def _activate(context: bpy.types.Context, item: bpy.types.Object) -> None:
-    for other in context.view_layer.objects.selected:
-        other.select_set(False)
-    item.select_set(True)
-    context.view_layer.objects.active = item
+    """Selects this object alone and makes it the active one, unless the view layer does not have it."""
+    layer = context.view_layer
+    try:
+        item.select_set(True)
+    except RuntimeError:
+        return
+    for other in layer.objects.selected:
+        other.select_set(other == item)
+    layer.objects.active = item
 
 
 def _idle_flock(operator: type[bpy.types.Operator], context: bpy.types.Context) -> bpy.types.Object | None:
@@ -236,7 +251,7 @@ class _BakeOperator(JobOperator):
         raise NotImplementedError
 
     def begin(self, context: bpy.types.Context) -> bake.Job:
-        flock = _find(self, context)
+        flock = properties.find_flock(context)
         job = self.new_job(flock, context.scene)
         if self.others:
             job.take_along(bake.sharers(flock))
@@ -349,7 +364,7 @@ class FLOCK_OT_discard(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> Result:
         try:
-            scratch.discard(unfinished(_find(self, context)).path)
+            scratch.discard(unfinished(properties.find_flock(context)).path)
         except FlockError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -369,53 +384,105 @@ class FLOCK_OT_free(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> Result:
         try:
-            bake.free(_find(self, context), context.scene, preferences.options())
+            bake.free(properties.find_flock(context), context.scene, preferences.options())
         except FlockError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         return {"FINISHED"}
 
 
-class FLOCK_OT_repulsor_add(bpy.types.Operator):
-    """Add an Empty at the 3D cursor, whose sphere no boid enters"""
+class _RepulsorOperator(bpy.types.Operator):
+    """Changes which repulsors the flock at hand has."""
 
-    bl_idname = "flock.repulsor_add"
-    bl_label = "Add Repulsor"
-    bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return context.mode == "OBJECT" and properties.find_flock(context) is not None
-
-    def execute(self, context: bpy.types.Context) -> Result:
-        flock = _find(self, context)
-        own = flock.flock
-        if own.repulsors is None:
-            own.repulsors = _collection(f"{flock.name} Repulsors", flock.users_collection[0])
-        size = 5.0 * own.body_length * max(tuple(flock.matrix_world.to_scale()))
-        empty = _new_empty(f"{flock.name} Repulsor", own.repulsors, flock, (0.0, 0.0, 0.0), "SPHERE", size)
-        empty.location = context.scene.cursor.location
-        own.active_repulsor = list(own.repulsors.objects).index(empty)
-        _activate(context, empty)
-        return {"FINISHED"}
-
-
-class FLOCK_OT_repulsor_remove(bpy.types.Operator):
-    """Delete the repulsor chosen in the list"""
-
-    bl_idname = "flock.repulsor_remove"
-    bl_label = "Remove Repulsor"
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         flock = properties.find_flock(context)
-        return context.mode == "OBJECT" and flock is not None and active_repulsor(flock) is not None
+        if flock is None or context.mode != "OBJECT":
+            return _allowed(cls, "Select a flock, its target or one of its repulsors, in Object Mode")
+        if flock.library:
+            return _allowed(cls, f"The flock '{flock.name}' is linked from another file: make a library override of it")
+        return _allowed(cls, cls.why_not(flock))
+
+    @classmethod
+    def why_not(cls, flock: bpy.types.Object) -> str | None:
+        """A sentence where it cannot be done, else None."""
+        return None
+
+
+class FLOCK_OT_repulsor_add(_RepulsorOperator):
+    """Add an Empty, whose sphere no boid enters, at the 3D cursor or beside what repulsor is there"""
+
+    bl_idname = "flock.repulsor_add"
+    bl_label = "Add Repulsor"
 
     def execute(self, context: bpy.types.Context) -> Result:
-        flock = _find(self, context)
-        bpy.data.objects.remove(active_repulsor(flock))
-        flock.flock.active_repulsor = max(0, flock.flock.active_repulsor - 1)
+        flock = properties.find_flock(context)
+        radius = REPULSOR_RADIUS * flock.flock.body_length * max(tuple(flock.matrix_world.to_scale()))
+        place = _free_place(flock, context.scene, radius)
+        group = _repulsors_that_take_more(context, flock)
+        empty = _new_repulsor(f"{flock.name} Repulsor", group, radius)
+        empty.location = place
+        _choose(flock, empty)
+        _activate(context, empty)
+        if not empty.visible_get():
+            self.report(
+                {"WARNING"},
+                f"'{empty.name}' is there, but not seen: show its collection '{group.name}' in this view layer",
+            )
+        return {"FINISHED"}
+
+
+def _free_place(flock: bpy.types.Object, scene: bpy.types.Scene, radius: float) -> Vector:
+    """The 3D cursor, or the first place beside it, along X, where a sphere of that radius touches no other repulsor."""
+    samples = sampling.sample(flock, scene, scene.frame_current, 1, 1)
+    others = [
+        (Vector(matrix[:3, 3]), radius + float(size))
+        for matrix, size in zip(samples.matrices[0], sampling.world_radii(samples)[0], strict=True)
+    ]
+    place = scene.cursor.location.copy()
+    for centre, apart in sorted(
+        others, key=lambda other: other[0].x + other[1]
+    ):  # each moves it behind itself for good
+        if (place - centre).length < apart:
+            place.x = centre.x + apart
+    return place
+
+
+def _repulsors_that_take_more(context: bpy.types.Context, flock: bpy.types.Object) -> bpy.types.Collection:
+    """The flock's collection of repulsors: a new one around the old, where Blender lets nothing be added to that."""
+    own, old = flock.flock, flock.flock.repulsors
+    if old is None or not _takes_more(old):
+        own.repulsors = _collection(f"{flock.name} Repulsors", _that_takes_more(context, *flock.users_collection))
+        if old:
+            own.repulsors.children.link(old)
+    return own.repulsors
+
+
+class FLOCK_OT_repulsor_remove(_RepulsorOperator):
+    """Delete the repulsor chosen in the list"""
+
+    bl_idname = "flock.repulsor_remove"
+    bl_label = "Remove Repulsor"
+
+    @classmethod
+    def why_not(cls, flock: bpy.types.Object) -> str | None:
+        chosen = active_repulsor(flock)
+        if chosen is None:
+            return "Choose a repulsor in the list"
+        if chosen.library or chosen.override_library:
+            return f"The repulsor '{chosen.name}' belongs to another file: delete it there, or mute an override of it"
+        return None
+
+    def execute(self, context: bpy.types.Context) -> Result:
+        flock = properties.find_flock(context)
+        chosen, others = active_repulsor(flock), properties.repulsors(flock)
+        index = others.index(chosen)
+        others.remove(chosen)
+        bpy.data.objects.remove(chosen)
+        if others:
+            _choose(flock, others[max(0, index - 1)])
         if context.view_layer.objects.active is None:
             _activate(context, flock)
         return {"FINISHED"}
@@ -424,7 +491,13 @@ class FLOCK_OT_repulsor_remove(bpy.types.Operator):
 def active_repulsor(flock: bpy.types.Object) -> bpy.types.Object | None:
     """The one chosen in the list."""
     group, index = flock.flock.repulsors, flock.flock.active_repulsor
-    return group.objects[index] if group and index < len(group.objects) else None
+    chosen = group.all_objects[index] if group and index < len(group.all_objects) else None
+    return chosen if chosen and properties.is_repulsor(chosen) else None
+
+
+def _choose(flock: bpy.types.Object, repulsor: bpy.types.Object) -> None:
+    own = flock.flock
+    own.active_repulsor = own.repulsors.all_objects.values().index(repulsor)
 
 
 def _draw_add_menu(self: Any, context: bpy.types.Context) -> None:

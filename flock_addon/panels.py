@@ -272,6 +272,15 @@ class FLOCK_UL_repulsors(bpy.types.UIList):
         own = item.flock_repulsor
         row.prop(own, "mute", text="", emboss=False, icon="HIDE_ON" if own.mute else "HIDE_OFF")
 
+    def filter_items(self, context, data, name) -> Any:
+        return listed(getattr(data, name), self.filter_name, self.bitflag_filter_item), []
+
+
+def listed(items: bpy.types.bpy_prop_collection, name: str, flag: int) -> list[int]:
+    """The flag for each repulsor whose name fits what is searched for, and 0 for what else the collection holds."""
+    fits = bpy.types.UI_UL_list.filter_items_by_name(name, flag, items, "name") or [flag] * len(items)
+    return [bit if properties.is_repulsor(item) else 0 for bit, item in zip(fits, items, strict=True)]
+
 
 class FLOCK_PT_repulsors(_FlockPanel, bpy.types.Panel):
     bl_label = "Repulsors"
@@ -282,7 +291,7 @@ class FLOCK_PT_repulsors(_FlockPanel, bpy.types.Panel):
         row = layout.row()
         if own.repulsors:
             row.template_list(
-                "FLOCK_UL_repulsors", "", own.repulsors, "objects", own, "active_repulsor", rows=_BLENDER_LIST_ROWS
+                "FLOCK_UL_repulsors", "", own.repulsors, "all_objects", own, "active_repulsor", rows=_BLENDER_LIST_ROWS
             )
         else:
             row.label(text="None yet")

@@ -20,7 +20,7 @@ from bpy.props import (
     PointerProperty,
 )
 
-from ..core.settings import RULES, Rule, Settings
+from ..core.settings import LENGTHS, RULE_LENGTHS, RULES, Rule, Settings, weight_powers
 from . import compat, nodes
 
 DEFAULTS = Settings()
@@ -570,17 +570,15 @@ def from_settings(own: FLOCK_PG_flock, settings: Settings) -> None:
 
 def scale_lengths(own: FLOCK_PG_flock, factor: float) -> None:
     """Scales every length and speed but the body length, and the weights that go with them."""
-    from ..core import settings as core
-
-    for name, power in core.weight_powers(own).items():
+    for name, power in weight_powers(own).items():
         owner, weight = (own, "attraction") if name == "attraction" else (getattr(own, name), "weight")
         setattr(owner, weight, getattr(owner, weight) * factor**power)
-    for name in core._LENGTHS:
+    for name in LENGTHS:
         if name != "body_length":
             value = getattr(own, name)
             setattr(own, name, [part * factor for part in value] if hasattr(value, "__len__") else value * factor)
     for name in RULES:
-        for part in core._RULE_LENGTHS:
+        for part in RULE_LENGTHS:
             setattr(getattr(own, name), part, getattr(getattr(own, name), part) * factor)
 
 
@@ -634,10 +632,15 @@ def members(flock: bpy.types.Object) -> list[bpy.types.Object]:
     return single + [item for group in (own.repulsors, own.creature_collection) if group for item in group.all_objects]
 
 
+def is_repulsor(item: bpy.types.Object) -> bool:
+    """Whether an object in a flock's collection of repulsors is one of them."""
+    return item.type == "EMPTY"
+
+
 def repulsors(flock: bpy.types.Object) -> list[bpy.types.Object]:
-    """The Empties in a flock's collection of repulsors, muted ones too."""
+    """The Empties in a flock's collection of repulsors and in those within it, muted ones too."""
     group = flock.flock.repulsors
-    return [item for item in group.all_objects if item.type == "EMPTY"] if group else []
+    return list(filter(is_repulsor, group.all_objects)) if group else []
 
 
 def target(flock: bpy.types.Object) -> bpy.types.Object | None:
