@@ -67,11 +67,10 @@ class Job:
         self.options, self._unfinished = options or Options(), unfinished
         self.plan = plan.plan_of(unfinished) if unfinished else wanted or plan.whole(flock, scene)
         self.uid, self.name = flock.session_uid, flock.name
-        self._places = plan.scratch_places(flock, self.options)
         self._check(flock, scene)
-        self._with_room = (
-            (unfinished.path,) if unfinished else plan.with_room(self._places, self.settings.count, self.plan)
-        )
+        places = plan.scratch_places(flock, self.options)
+        self._places = (unfinished.path,) if unfinished else plan.with_room(places, self.settings.count, self.plan)
+        self._base = plan.base(flock)
         self._kept = clip.record(flock.data) if self.plan.keep else {}
         """What the clip knows of the frames that are kept."""
         self._record: dict[str, Any] = {}
@@ -190,7 +189,7 @@ class Job:
 
     def _task(self, effectors: Effectors) -> Task:
         made = self._unfinished.about if self._unfinished else self._kept
-        about = {"file": bpy.path.basename(self.options.file), "flock": self.name, "fps": self.fps} | asdict(self.plan)
+        about = {"file": plan.file_name(self.options), "flock": self.name, "fps": self.fps} | asdict(self.plan)
         return Task(
             settings=self.settings,
             effectors=effectors,
@@ -200,8 +199,8 @@ class Job:
             keep=self.plan.keep,
             start=plan.last_state(self._flock(), self.plan) if self.plan.keep else None,
             made_by=(made["engine"], made["engine_version"]) if made else None,
-            about=about | {"base": self._kept.get("hash", ""), "record": self._record},
-            places=self._with_room,
+            about=about | {"base": self._base, "record": self._record},
+            places=self._places,
             unfinished=self._unfinished,
             threads=self.options.threads,
             cache_folder=self.options.cache_folder,
@@ -237,7 +236,7 @@ class Job:
     def _tidy(self) -> None:
         """Deletes what older bakes left."""
         try:
-            plan.discard(self._places)
+            plan.discard_left(self._flock(), self.options)
         except FlockError as error:
             self.warnings.append(str(error))
 
@@ -331,7 +330,7 @@ def spawn_clip(flock: bpy.types.Object, scene: bpy.types.Scene) -> bpy.types.Mes
 def free(flock: bpy.types.Object, scene: bpy.types.Scene, options: Options | None = None) -> None:
     """Puts the spawned flock in the clip's place, and deletes what an unfinished bake left. A side-car stays on the disk."""
     check_editable(flock)
-    plan.discard(plan.scratch_places(flock, options or Options()))
+    plan.discard_left(flock, options or Options())
     replace_clip(flock, spawn_clip(flock, scene))
 
 

@@ -57,7 +57,7 @@ def new_flock(context: bpy.types.Context, count: int, body_length: float) -> bpy
     home.objects.link(flock)
     flock.location = place
     own = flock.flock
-    own.is_flock = True
+    own.is_flock, own.identity = True, properties.new_identity()
     nodes.attach(flock)
     properties.from_settings(own, Settings(count=count))
     own.creature = _new_bird(home, name, scene)

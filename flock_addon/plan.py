@@ -26,7 +26,7 @@ BAKE, SPAWN = "BAKE", "SPAWN"
 WRITING, READING = 1.3, 0.75
 """Memory that it takes to write a clip, and to read an old one for it, in sizes of the clip."""
 MOST_VERTICES = 2**31 - 1
-MOST_AT_ONCE = 8
+MOST_PLACES = 8
 """Names that a flock's scratch file may have in one folder: another Blender may be baking into one, and another keep an unfinished
 bake."""
 
@@ -207,7 +207,7 @@ def check_resumable(head: scratch.Head, flock: bpy.types.Object, settings: Setti
     if not math.isclose(head.about["fps"], fps, rel_tol=stale.RELATIVE):
         names.append(stale.RATE)
     _refuse_changes(flock.name, names)
-    if head.about["keep"] and clip.record(flock.data).get("hash") != head.about["base"]:
+    if head.about["keep"] and base(flock) != head.about["base"]:
         raise FlockError(
             f"The unfinished bake of '{flock.name}' goes on from another clip than it has now: "
             "undo back to that clip, or discard the unfinished bake"
@@ -282,45 +282,92 @@ def _samples_kept(plan: Plan, settings: Settings) -> int:
 def scratch_places(flock: bpy.types.Object, options: Options) -> tuple[Path, ...]:
     """Where the flock's scratch file may lie, the best place first: beside the file, where that is saved and can be written.
 
-    In each folder there is a choice of names: a new bake takes one that is free, and what is in the others stays.
+    In each folder there is a choice of names: a new bake takes one that is free, and what is in the others stays. They tell
+    nothing of the flock's name or the file's, which may be given later.
     """
-    file = Path(options.file)
+    file, known = Path(options.file), flock.flock.identity
     own = Path(options.scratch_folder or tempfile.gettempdir())
+    name = known + scratch.SUFFIX
     if not options.file:
-        return _numbered(own / _scratch_name("Unsaved", flock.name, ""))
-    beside = file.parent / clip.FOLDER / _scratch_name(file.stem, flock.name, "")  # also once the folder is moved
-    return *_numbered(beside), *_numbered(own / _scratch_name(file.stem, flock.name, str(file.parent)))
+        return _numbered(own / (name if known else _scratch_name("Unsaved", flock.name, "")))
+    beside = name if known else _scratch_name(file.stem, flock.name, "")  # also once the folder is moved
+    elsewhere = name if known else _scratch_name(file.stem, flock.name, str(file.parent))
+    return *_numbered(file.parent / clip.FOLDER / beside), *_numbered(own / elsewhere)
 
 
 def _numbered(path: Path) -> tuple[Path, ...]:
-    return path, *(path.with_stem(f"{path.stem}-{number}") for number in range(2, MOST_AT_ONCE + 1))
+    return path, *(path.with_stem(f"{path.stem}-{number}") for number in range(2, MOST_PLACES + 1))
 
 
 def _scratch_name(file: str, flock: str, folder: str) -> str:
+    """For a flock of an older file, which has no identity."""
     exact = hashlib.sha256(f"{folder}/{file}/{flock}".encode()).hexdigest()[:8]
     return f"{bpy.path.clean_name(file)}-{bpy.path.clean_name(flock)}-{exact}{scratch.SUFFIX}"
 
 
-def file_name() -> str:
-    """Of the file that is open, without its folder; empty while it is unsaved."""
-    return bpy.path.basename(bpy.data.filepath)
+def file_name(options: Options) -> str:
+    """Of the file in which the clip will be, without its folder; empty while there is none."""
+    return bpy.path.basename(options.file)
 
 
 def orphans() -> list[Path]:
-    """Scratch files beside this file of flocks that it has no more: they were renamed or deleted after a crash."""
-    names = {item.name for item in bpy.data.objects if properties.is_flock(item)}
-    heads = map(scratch.look, clip.sidecar_folder().glob(f"*{scratch.SUFFIX}"))
-    return [
-        head.path
-        for head in heads
-        if head and head.about.get("file") == file_name() and head.about.get("flock") not in names
-    ]
+    """Scratch files beside this file of flocks that it has no more: they were deleted after a crash."""
+    flocks, here = [item for item in bpy.data.objects if properties.is_flock(item)], file_name(Options())
+    names = {item.name for item in flocks}
+    known = {head.path for item in flocks for head in left(item, Options())}
+    heads = filter(None, map(scratch.look, clip.sidecar_folder().glob(f"*{scratch.SUFFIX}")))
+    lost = [head for head in heads if head.about.get("file") == here and head.about.get("flock") not in names]
+    return [head.path for head in lost if head.path not in known]
 
 
 def unfinished(flock: bpy.types.Object, options: Options) -> scratch.Head | None:
-    """The flock's unfinished bake, where a crash left one; of several the newest. Cheap: it looks at a few paths."""
+    """The flock's unfinished bake, where a crash left one; of several that which names the flock, and the newest. Cheap."""
+    return next(iter(left(flock, options)), None)
+
+
+def left(flock: bpy.types.Object, options: Options) -> list[scratch.Head]:
+    """What unfinished bakes of the flock left, in the order in which they are offered. Cheap: it looks at a few paths."""
     heads = filter(None, map(scratch.frames_left, scratch_places(flock, options)))
-    return max(heads, key=lambda head: head.changed, default=None)
+    mine = [
+        head
+        for head in heads
+        if _is_of_flock(head, flock) and (_is_of_file(head, options) or _was_saved_as(head, flock))
+    ]
+    return sorted(mine, key=lambda head: (head.about["flock"] == flock.name, head.changed), reverse=True)
+
+
+def _is_of_flock(head: scratch.Head, flock: bpy.types.Object) -> bool:
+    """Whether no copy of the flock has a better right to it, by its name. A name that nobody has is an earlier one."""
+    named = head.about["flock"]
+    other: Any = bpy.data.objects.get(named)
+    return named == flock.name or not properties.is_flock(other) or other.flock.identity != flock.flock.identity
+
+
+def _is_of_file(head: scratch.Head, options: Options) -> bool:
+    """Whether a scratch file was begun in this file, or before it had a name."""
+    return head.about["file"] in ("", file_name(options))
+
+
+def _was_saved_as(head: scratch.Head, flock: bpy.types.Object) -> bool:
+    """Whether this file may be that in which it was begun, under another name: the flock still has the clip that it had then.
+
+    All files that override a flock share its identity, and none of them is the other.
+    """
+    return flock.override_library is None and head.about["base"] == base(flock)
+
+
+def base(flock: bpy.types.Object) -> str:
+    """The hash of the flock's clip, by which a scratch file tells what it was begun from; empty before the first bake."""
+    return clip.record(flock.data).get("hash", "") if is_baked(flock) else ""
+
+
+def discard_left(flock: bpy.types.Object, options: Options) -> None:
+    """Deletes what unfinished bakes of the flock in this file left.
+
+    Raises:
+        FlockError: it cannot be deleted.
+    """
+    discard(head.path for head in left(flock, options) if _is_of_file(head, options))
 
 
 def plan_of(head: scratch.Head) -> Plan:
@@ -328,13 +375,13 @@ def plan_of(head: scratch.Head) -> Plan:
     return Plan(head.about["first"], head.about["last"], head.about["keep"])
 
 
-def discard(places: Iterable[Path]) -> None:
+def discard(paths: Iterable[Path]) -> None:
     """Deletes scratch files, but for those into which another Blender is baking.
 
     Raises:
         FlockError: one cannot be deleted.
     """
-    for path in places:
+    for path in paths:
         with suppress(scratch.InUse):
             scratch.discard(path)
 

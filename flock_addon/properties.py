@@ -6,6 +6,7 @@ Every field of core's `Settings` is one property of the same name, and has its d
 """
 
 import math
+import uuid
 from dataclasses import fields
 from typing import Any
 
@@ -18,6 +19,7 @@ from bpy.props import (
     FloatVectorProperty,
     IntProperty,
     PointerProperty,
+    StringProperty,
 )
 
 from ..core.settings import LENGTHS, RULE_LENGTHS, RULES, Rule, Settings, weight_powers
@@ -199,6 +201,12 @@ class FLOCK_PG_flock(bpy.types.PropertyGroup):
         default=1.0,
         override=OVERRIDE,
         options=STILL,
+    )
+    identity: StringProperty(
+        name="Identity",
+        description="Names what an unfinished bake of this flock leaves, whatever flock and file are called; copies share it",
+        override=OVERRIDE,
+        options={"HIDDEN"},
     )
 
     # whom it looks like, and what acts on it
@@ -604,6 +612,11 @@ def _plain(value: float) -> float:
 def is_flock(item: bpy.types.Object | None) -> bool:
     """Whether this object shows a flock."""
     return item is not None and item.type == "MESH" and item.flock.is_flock
+
+
+def new_identity() -> str:
+    """For a flock that is new in this file."""
+    return uuid.uuid4().hex
 
 
 def flocks(scene: bpy.types.Scene) -> list[bpy.types.Object]:

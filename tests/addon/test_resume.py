@@ -494,14 +494,14 @@ def test_a_new_bake_takes_its_place(modules, flock, stop_after, tmp_path):
     assert scratch_files(tmp_path) == []
 
 
-def test_a_renamed_flocks_scratch_file_can_be_deleted_with_the_unused_clips(modules, flock, stop_after, tmp_path):
+def test_a_deleted_flocks_scratch_file_can_be_deleted_with_the_unused_clips(modules, flock, stop_after, tmp_path):
     interrupted(flock, stop_after)
-    assert modules.plan.orphans() == []
-    flock.name = "Geese"
     (path,) = scratch_files(tmp_path)
     other = path.with_name("other-Flock-01234567.bake")
     modules.scratch.Writer(other, 3, {"file": "other.blend", "flock": "Flock"}).close()
-    assert modules.operators.unfinished(flock) is None
+    flock.name = "Geese"
+    assert modules.plan.orphans() == [], "it is found under any name"
+    bpy.data.objects.remove(flock)
     assert modules.plan.orphans() == [path], "that of another file is its own"
     assert bpy.ops.flock.clips_remove_unused() == {"FINISHED"}
     assert scratch_files(tmp_path) == [other]
