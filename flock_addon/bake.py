@@ -26,7 +26,7 @@ from ..core.state import spawn
 from . import checking, clip, compat, nodes, plan, properties, sampling, scratch, stale
 from .engine import engine, is_compiled
 from .flight import Flight, Task
-from .plan import BAKE, SPAWN, Options, Plan, check_editable, is_baked, megabytes
+from .plan import BAKE, SPAWN, Options, Plan, check_editable, has_clip, is_baked, megabytes
 
 __all__ = ["Job", "Options", "Plan", "engine"]
 
@@ -335,14 +335,21 @@ def free(flock: bpy.types.Object, scene: bpy.types.Scene, options: Options | Non
 
 
 def refresh_spawn(flock: bpy.types.Object, scene: bpy.types.Scene) -> None:
-    """Shows the spawn as it is now, as long as the flock was never baked."""
-    if not properties.is_flock(flock) or is_baked(flock) or flock.library or clip.being_edited(flock.data):
+    """Shows the spawn as it is now, as long as the flock was never baked and shows no mesh of somebody else."""
+    if not properties.is_flock(flock) or not _shows_spawn(flock) or flock.library or clip.being_edited(flock.data):
         return
     try:
         mesh = spawn_clip(flock, scene)
     except FlockError:  # the panel says it
         return
     replace_clip(flock, mesh)
+
+
+def _shows_spawn(flock: bpy.types.Object) -> bool:
+    """Whether it shows a spawn, or has a new mesh; the mesh of a missing file looks new but for its link."""
+    mesh: Any = flock.data
+    is_new = mesh.library is None and not clip.is_clip(mesh) and not mesh.vertices
+    return is_new or clip.record(mesh).get("kind") == SPAWN
 
 
 def replace_clip(flock: bpy.types.Object, new: bpy.types.Mesh) -> None:
@@ -394,9 +401,10 @@ def problems(flock: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[str]:
         yield "The count is 0: nothing will be drawn"
     if properties.target(flock) is None:
         yield "Without a target the flock flies where it likes"
-    if clip.is_clip(flock.data):
-        yield from (sentence for sentence in (clip.missing(flock.data), clip.damage(flock.data)) if sentence)
-    else:
+    problem = clip.missing(flock.data) or clip.damage(flock.data)
+    if problem:
+        yield problem
+    elif not clip.is_clip(flock.data):
         yield "This flock has lost its clip: bake it again"
 
 
@@ -404,9 +412,10 @@ def state_lines(flock: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[str
     """What the clip is, and what a bake will take, in a line each."""
     first, last = properties.frame_range(flock, scene)
     size = clip.size_in_bytes(flock.flock.count, max(0, last - first + 1))
-    yield f"{'Next bake' if is_baked(flock) else 'Bake'}: {megabytes(size)}"
-    if not is_baked(flock):
+    yield f"{'Next bake' if has_clip(flock) else 'Bake'}: {megabytes(size)}"
+    if not has_clip(flock):
         yield "Not baked yet: this is the start"
+    if not is_baked(flock):
         return
     head, known = clip.header(flock.data), clip.record(flock.data)
     yield f"Clip: {head.count} boids, frames {head.first}–{head.last:g} at {head.fps:g} fps"

@@ -267,7 +267,7 @@ def set_record(mesh: bpy.types.Mesh, record: Mapping[str, Any]) -> None:
 def damage(mesh: bpy.types.Mesh) -> str | None:
     """A sentence where the mesh no longer holds what its header says, else None."""
     head = header(mesh)
-    if head is None or missing(mesh):
+    if head is None:
         return None
     wanted = head.count * head.frames + HEADER_VERTICES if head.count else 0
     found = len(mesh.vertices)
@@ -296,13 +296,17 @@ def is_sidecar(mesh: bpy.types.Mesh) -> bool:
 
 
 def missing(mesh: bpy.types.Mesh) -> str | None:
-    """A sentence where the clip's side-car is not there, else None."""
+    """A sentence where the clip's side-car is not there, else None.
+
+    Opened without it, Blender has an empty mesh in its place, which holds nothing but the link.
+    """
     if mesh.library is None:
         return None
-    path = Path(bpy.path.abspath(mesh.library.filepath))
-    if path.exists() and not mesh.is_missing:
-        return None
-    return f"The clip's file {mesh.library.filepath} is missing: put it back and reopen this file, or bake again"
+    there, name = Path(bpy.path.abspath(mesh.library.filepath)).exists(), mesh.library.filepath
+    if mesh.is_missing:
+        what_to_do = "is back: get the clip back" if there else "is missing: put it back and reopen this file"
+        return f"The clip's file {name} {what_to_do}, or bake again"
+    return None if there else f"The clip's file {name} is missing: put it back, or take the clip into this file"
 
 
 def move_to_sidecar(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> bpy.types.Mesh:
@@ -330,13 +334,12 @@ def move_to_file(mesh: bpy.types.Mesh) -> bpy.types.Mesh:
     """Takes a linked clip into the file, for all its users. Its side-car stays where it is.
 
     Raises:
-        FlockError: the side-car is missing.
+        FlockError: the side-car was missing when this file was opened.
     """
     if mesh.library is None:
         return mesh
-    problem = missing(mesh)
-    if problem:
-        raise FlockError(problem)
+    if mesh.is_missing:
+        raise FlockError(missing(mesh))
     library = mesh.library
     local = mesh.copy()
     local.name = mesh.name
@@ -546,14 +549,15 @@ def clips_without_users() -> list[bpy.types.Mesh]:
 
 
 def way_back(mesh: bpy.types.Mesh) -> bpy.types.Mesh | Path | None:
-    """For a damaged clip, where it still is as it was: another mesh, or the side-car from which it came.
+    """For a damaged or missing clip, where it is as it was: another mesh, or the side-car from which it came.
 
     Edit Mode destroys a clip in the file, and Convert leaves an empty mesh; both leave the record, by which it is found.
     """
-    if damage(mesh) is None:
+    if damage(mesh) is None and not mesh.is_missing:
         return None
     if mesh.library is not None:  # Convert empties a linked mesh too, until it is read again
-        return Path(bpy.path.abspath(mesh.library.filepath))
+        path = Path(bpy.path.abspath(mesh.library.filepath))
+        return path if path.exists() else None
     known = _identity(mesh)
     for other in bpy.data.meshes:
         if other != mesh and is_clip(other) and _identity(other) == known and not (damage(other) or missing(other)):

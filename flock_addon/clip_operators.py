@@ -24,7 +24,7 @@ def can_reclaim(flock: bpy.types.Object) -> bool:
 
 def _lost_clip(flock: bpy.types.Object) -> bpy.types.Mesh | None:
     """The clip that this flock no longer shows: the one named after it, or the only one there is."""
-    if clip.is_clip(flock.data):
+    if clip.is_clip(flock.data) or flock.data.is_missing:
         return None
     lost = [mesh for mesh in clip.clips_without_users() if clip.record(mesh).get("kind") == bake.BAKE]
     own = [mesh for mesh in lost if mesh.name.startswith(flock.name)]
@@ -74,10 +74,10 @@ class FLOCK_OT_clip_to_sidecar(_ClipOperator):
 
     @classmethod
     def require(cls, flock: bpy.types.Object) -> None:
-        if not bake.is_baked(flock):
-            raise FlockError("There is no clip to move: bake the flock")
         if clip.is_sidecar(flock.data):
             raise FlockError("The clip lies in a file of its own already")
+        if not bake.is_baked(flock):
+            raise FlockError("There is no clip to move: bake the flock")
         plan.check_editable(flock)
 
     def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
@@ -94,6 +94,8 @@ class FLOCK_OT_clip_to_file(_ClipOperator):
     def require(cls, flock: bpy.types.Object) -> None:
         if not clip.is_sidecar(flock.data):
             raise FlockError("The clip lies in this file already")
+        if flock.data.is_missing:
+            raise FlockError(clip.missing(flock.data))
         plan.check_editable(flock)
 
     def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:

@@ -72,7 +72,7 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
             layout.label(text="Press Esc to cancel")
             return
         _draw_range(layout, flock.flock, scene)
-        baked, unfinished = bake.is_baked(flock), operators.unfinished(flock)
+        baked, unfinished = bake.has_clip(flock), operators.unfinished(flock)
         if unfinished:
             _draw_unfinished(layout, flock)
         row = layout.row(align=True)

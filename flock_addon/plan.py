@@ -85,6 +85,11 @@ def is_baked(flock: bpy.types.Object) -> bool:
     return clip.is_clip(flock.data) and clip.record(flock.data).get("kind") == BAKE
 
 
+def has_clip(flock: bpy.types.Object) -> bool:
+    """Whether the flock was baked: also where its clip is in a file that is missing now, and only the link to it is there."""
+    return is_baked(flock) or clip.missing(flock.data) is not None
+
+
 def check_editable(flock: bpy.types.Object) -> None:
     """Raises a sentence where the flock's clip cannot be replaced."""
     if flock.library is not None:
@@ -168,11 +173,11 @@ def _clip_to_go_on(flock: bpy.types.Object) -> clip.Header:
 
 def why_not_go_on(flock: bpy.types.Object) -> str | None:
     """A sentence where the flock's clip cannot be continued, else None. Cheap."""
-    if not is_baked(flock):
-        return "There is no clip to go on with: bake the flock"
     problem = clip.missing(flock.data) or clip.damage(flock.data)
     if problem:
         return problem
+    if not is_baked(flock):
+        return "There is no clip to go on with: bake the flock"
     if clip.header(flock.data).step != 1.0 or not set(_FLOWN) <= clip.record(flock.data).keys():
         return "The clip does not know how it was flown: bake the whole clip again"
     return None

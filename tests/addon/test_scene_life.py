@@ -338,6 +338,136 @@ def test_a_copied_scene_has_the_same_clip(modules, flock):
     assert modules.stale.changes(copied, exact=True) == []
 
 
+# -- the side-car is away --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def away(modules, flock, tmp_path):
+    """A flock whose side-car was not there when its file was opened, what it looked like, and how its folder comes back."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.flock.clip_to_sidecar()
+    expected = looks(flock)
+    bpy.ops.wm.save_mainfile()
+    folder, elsewhere = modules.clip.sidecar_folder(), tmp_path / "away"
+    folder.rename(elsewhere)
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    return bpy.data.objects["Flock"], expected, lambda: elsewhere.rename(folder)
+
+
+def change_everything(own):
+    """Gives each number, choice and switch of a flock another value."""
+    changed = 0
+    for prop in own.bl_rna.properties:
+        name, kind = prop.identifier, prop.type
+        if kind not in ("INT", "FLOAT", "ENUM", "BOOLEAN") or name in ("is_flock", "applied_length", "storage"):
+            continue
+        value = getattr(own, name)
+        if kind == "ENUM":
+            value = next((item.identifier for item in prop.enum_items if item.identifier != value), value)
+        elif kind == "BOOLEAN":
+            value = not value
+        else:
+            value = [part + 1 for part in value] if prop.is_array else value + 1
+        setattr(own, name, value)
+        changed += 1
+    return changed
+
+
+def test_a_missing_clip_keeps_its_link_whatever_is_changed(modules, away):
+    item, _, come_back = away
+    mesh, path = item.data, item.data.library.filepath
+    assert change_everything(item.flock) > 50
+    assert item.data == mesh and mesh.library.filepath == path
+    bpy.ops.wm.save_mainfile()
+    come_back()
+    bpy.ops.wm.open_mainfile(filepath=bpy.data.filepath)
+    item = bpy.data.objects["Flock"]
+    assert modules.bake.is_baked(item) and item.data.library.filepath == path
+    assert modules.clip.read(item.data).frames == 5
+
+
+def test_a_missing_clip_heals_on_reopening(modules, away):
+    _, expected, come_back = away
+    come_back()
+    bpy.ops.wm.open_mainfile(filepath=bpy.data.filepath)
+    np.testing.assert_array_equal(looks(bpy.data.objects["Flock"]), expected)
+
+
+def test_a_missing_clip_comes_back_without_reopening(modules, away):
+    item, expected, come_back = away
+    assert not bpy.ops.flock.clip_reclaim.poll()
+    come_back()
+    assert any("is back: get the clip back" in sentence for sentence in modules.bake.problems(item, bpy.context.scene))
+    assert bpy.ops.flock.clip_reclaim() == {"FINISHED"}
+    np.testing.assert_array_equal(looks(item), expected)
+    assert not modules.clip.missing(item.data)
+
+
+def test_a_missing_clip_is_said_with_its_path_and_what_to_do(modules, away):
+    item, _, _ = away
+    path = item.data.library.filepath
+    sentences = [sentence for sentence in modules.bake.problems(item, bpy.context.scene) if "clip" in sentence]
+    assert sentences == [f"The clip's file {path} is missing: put it back and reopen this file, or bake again"]
+    lines = list(modules.bake.state_lines(item, bpy.context.scene))
+    assert len(lines) == 1 and lines[0].startswith("Next bake")
+    for operator in ("clip_to_file", "clip_to_sidecar", "extend", "rebake", "check", "check_flight"):
+        assert not getattr(bpy.ops.flock, operator).poll(), operator
+    with pytest.raises(RuntimeError, match=r"clip_to_file.*is missing: put it back"):
+        bpy.ops.flock.clip_to_file()
+    with pytest.raises(RuntimeError, match=r"extend.*is missing: put it back"):
+        bpy.ops.flock.extend()
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_bake_again_over_a_missing_clip_works(modules, away, others):
+    item, expected, come_back = away
+    twin = duplicate(item, linked=True)
+    activate(item)
+    assert bpy.ops.flock.bake(others=others) == {"FINISHED"}
+    np.testing.assert_array_equal(looks(item), expected)
+    assert (twin.data == item.data) == others and len(bpy.data.libraries) == (not others)
+    come_back()
+    assert len(list(modules.clip.sidecar_folder().iterdir())) == 1, "nobody has deleted the old one"
+
+
+def test_an_override_whose_clip_is_missing_keeps_its_link_too(modules, asset, tmp_path):
+    item = override_in_shot(asset, tmp_path)
+    item.flock.storage = "SIDECAR"
+    activate(item)
+    bpy.ops.flock.bake()
+    expected = looks(item)
+    bpy.ops.wm.save_mainfile()
+    modules.clip.sidecar_folder().rename(tmp_path / "away")
+    item = reopened(tmp_path)
+    assert any("is missing" in sentence for sentence in modules.bake.problems(item, bpy.context.scene))
+    item.flock.seed = 9
+    bpy.ops.wm.save_mainfile()
+    (tmp_path / "away").rename(modules.clip.sidecar_folder())
+    np.testing.assert_array_equal(looks(reopened(tmp_path)), expected)
+
+
+def test_a_clip_whose_file_is_deleted_while_it_is_shown_can_be_taken_into_the_file(modules, flock, tmp_path):
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.flock.clip_to_sidecar()
+    expected = looks(flock)
+    for path in modules.clip.sidecar_folder().iterdir():
+        path.unlink()
+    assert any("take the clip into this file" in text for text in modules.bake.problems(flock, bpy.context.scene))
+    assert bpy.ops.flock.clip_to_file() == {"FINISHED"}
+    np.testing.assert_array_equal(looks(flock), expected)
+    bpy.ops.wm.save_mainfile()
+    bpy.ops.wm.open_mainfile(filepath=bpy.data.filepath)
+    np.testing.assert_array_equal(looks(bpy.data.objects["Flock"]), expected)
+
+
+def test_a_mesh_of_somebody_else_is_not_taken_for_a_spawn(modules, flock):
+    mesh = bpy.data.meshes.new("Cube")
+    mesh.vertices.add(8)
+    flock.data = mesh
+    flock.flock.seed = 9
+    assert flock.data == mesh
+
+
 # -- duplicates ------------------------------------------------------------------------------------------------------
 
 
