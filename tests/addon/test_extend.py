@@ -154,7 +154,7 @@ def test_a_sidecar_is_extended_into_a_new_one(modules, flock, tmp_path):
     assert bpy.ops.flock.extend(frames=6) == {"FINISHED"}
     new, extended = Path(bpy.path.abspath(flock.data.library.filepath)), content(modules, flock)
     assert new != old and new.parent == old.parent and old.read_bytes() == before
-    assert flock.data.name == "Flock Clip" and new.name.startswith("Flock_Clip-")
+    assert flock.data.name == "Flock Clip" and new.name.startswith("shot-Flock_Clip-")
     assert [library.filepath for library in bpy.data.libraries] == [flock.data.library.filepath]
     bpy.ops.wm.save_mainfile()
     bpy.ops.wm.open_mainfile(filepath=bpy.data.filepath)
