@@ -263,11 +263,13 @@ def choose(number, neighbours, keys, found, chosen):
     store(keys, number, splat(FAR * FAR))
     taken, cut, enough, one = 0, splat(FAR * FAR), splat(F(neighbours)), splat(ONE)
     for block in range(0, number, LANES):
-        there, numbers, no_further = first_lanes(number - block), load(keys, block), splat(ZERO)
+        there, numbers = first_lanes(number - block), load(keys, block)
+        even = odd = splat(ZERO)  # how many are no further
         for some in range(0, number, TOGETHER):
-            for index in range(some, some + TOGETHER):
-                no_further = added_where(at_most(splat(keys[index]), numbers), no_further, one)
-        near = both(at_most(no_further, enough), there)
+            for index in range(some, some + TOGETHER, 2):  # two sums: an addition waits for the one before
+                even = added_where(at_most(splat(keys[index]), numbers), even, one)
+                odd = added_where(at_most(splat(keys[index + 1]), numbers), odd, one)
+        near = both(at_most(added(even, odd), enough), there)
         taken = pack_places(near, found, block, chosen, taken)
         cut = smaller(cut, where(near, splat(FAR * FAR), numbers))
     return taken == min(number, neighbours), lane_of(least((cut,)), np.int32(0))
