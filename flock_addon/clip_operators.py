@@ -7,7 +7,7 @@ from __future__ import annotations
 import bpy
 
 from ..core.settings import FlockError
-from . import bake, clip, nodes, plan, properties
+from . import bake, clip, nodes, operators, plan, properties
 from .compat import Result
 
 
@@ -130,12 +130,11 @@ class FLOCK_OT_export_points(_ClipOperator):
         return context.mode == "OBJECT" and _idle_flock(context) is not None
 
     def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
+        home = operators.that_takes_more(context, *flock.users_collection)
         twin = nodes.new_export_object(flock)
-        flock.users_collection[0].objects.link(twin)
-        for item in context.selected_objects:
-            item.select_set(False)
-        twin.select_set(True)
-        context.view_layer.objects.active = twin
+        home.objects.link(twin)
+        operators.activate(context, twin)
+        operators.warn_unseen(self, twin)
 
 
 class FLOCK_OT_clips_remove_unused(bpy.types.Operator):

@@ -14,6 +14,7 @@ from ..core.settings import FlockError, Settings
 from . import bake, creature, nodes, plan, preferences, properties, sampling, scratch
 from .compat import Result
 
+LINKED_SCENE = "The scene is linked from another file: do this there, or in a scene of this file"
 REPULSOR_RADIUS = 5.0
 """Of a new repulsor, body lengths."""
 
@@ -37,8 +38,7 @@ class FLOCK_OT_new(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        linked = "The scene is linked from another file: make the flock there, or in a scene of this file"
-        return context.mode == "OBJECT" and _allowed(cls, linked if context.scene.library else None)
+        return context.mode == "OBJECT" and _allowed(cls, LINKED_SCENE if context.scene.library else None)
 
     def execute(self, context: bpy.types.Context) -> Result:
         new_flock(context, self.count, self.body_length)
@@ -53,7 +53,7 @@ def new_flock(context: bpy.types.Context, count: int, body_length: float) -> bpy
     place = scene.cursor.location.copy()
     flock = bpy.data.objects.new("Flock", bpy.data.meshes.new("Flock Clip"))
     name = flock.name
-    home = _collection(name, _that_takes_more(context, context.collection))
+    home = _collection(name, that_takes_more(context, context.collection))
     home.objects.link(flock)
     flock.location = place
     own = flock.flock
@@ -68,13 +68,20 @@ def new_flock(context: bpy.types.Context, count: int, body_length: float) -> bpy
     repulsor.location = place + body_length * Vector((0.0, 30.0, 0.0))
     own.body_length = body_length
     bake.refresh_spawn(flock, scene)
-    _activate(context, flock)
+    activate(context, flock)
     return flock
 
 
-def _that_takes_more(context: bpy.types.Context, *wanted: bpy.types.Collection) -> bpy.types.Collection:
-    """The first of these collections to which something can be added, or else that of the scene."""
-    return next((group for group in wanted if _takes_more(group)), context.scene.collection)
+def that_takes_more(context: bpy.types.Context, *wanted: bpy.types.Collection) -> bpy.types.Collection:
+    """The first of these collections to which something can be added, or else that of the scene.
+
+    Raises:
+        FlockError: the scene is linked too.
+    """
+    found = next(filter(_takes_more, (*wanted, context.scene.collection)), None)
+    if found is None:
+        raise FlockError(LINKED_SCENE)
+    return found
 
 
 def _takes_more(group: bpy.types.Collection) -> bool:
@@ -124,7 +131,7 @@ def _new_repulsor(name: str, home: bpy.types.Collection, radius: float) -> bpy.t
     return empty
 
 
-def _activate(context: bpy.types.Context, item: bpy.types.Object) -> None:
+def activate(context: bpy.types.Context, item: bpy.types.Object) -> None:
     """Selects this object alone and makes it the active one, unless the view layer does not have it."""
     layer = context.view_layer
     try:
@@ -134,6 +141,15 @@ def _activate(context: bpy.types.Context, item: bpy.types.Object) -> None:
     for other in layer.objects.selected:
         other.select_set(other == item)
     layer.objects.active = item
+
+
+def warn_unseen(operator: bpy.types.Operator, item: bpy.types.Object) -> None:
+    """Says why an object that was just made is not to be seen."""
+    if not item.visible_get():
+        group = item.users_collection[0].name
+        operator.report(
+            {"WARNING"}, f"'{item.name}' is there, but not seen: show its collection '{group}' in this view layer"
+        )
 
 
 def _idle_flock(operator: type[bpy.types.Operator], context: bpy.types.Context) -> bpy.types.Object | None:
@@ -425,12 +441,8 @@ class FLOCK_OT_repulsor_add(_RepulsorOperator):
         empty = _new_repulsor(f"{flock.name} Repulsor", group, radius)
         empty.location = place
         _choose(flock, empty)
-        _activate(context, empty)
-        if not empty.visible_get():
-            self.report(
-                {"WARNING"},
-                f"'{empty.name}' is there, but not seen: show its collection '{group.name}' in this view layer",
-            )
+        activate(context, empty)
+        warn_unseen(self, empty)
         return {"FINISHED"}
 
 
@@ -454,7 +466,7 @@ def _repulsors_that_take_more(context: bpy.types.Context, flock: bpy.types.Objec
     """The flock's collection of repulsors: a new one around the old, where Blender lets nothing be added to that."""
     own, old = flock.flock, flock.flock.repulsors
     if old is None or not _takes_more(old):
-        own.repulsors = _collection(f"{flock.name} Repulsors", _that_takes_more(context, *flock.users_collection))
+        own.repulsors = _collection(f"{flock.name} Repulsors", that_takes_more(context, *flock.users_collection))
         if old:
             own.repulsors.children.link(old)
     return own.repulsors
@@ -484,7 +496,7 @@ class FLOCK_OT_repulsor_remove(_RepulsorOperator):
         if others:
             _choose(flock, others[max(0, index - 1)])
         if context.view_layer.objects.active is None:
-            _activate(context, flock)
+            activate(context, flock)
         return {"FINISHED"}
 
 

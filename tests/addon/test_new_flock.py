@@ -289,25 +289,52 @@ def test_a_new_flock_beside_a_linked_one_goes_into_the_scenes_collection(linked,
     assert {item.library for item in properties.members(made)} == {None}
 
 
-def test_a_new_flock_in_a_collection_that_is_not_seen(fresh, properties):
+@pytest.mark.parametrize("where", ["eye", "monitor", "excluded"])
+def test_a_new_flock_is_seen_also_where_the_active_collection_is_not(fresh, where):
     group = bpy.data.collections.new("Not Seen")
     fresh.collection.children.link(group)
-    bpy.context.view_layer.active_layer_collection = layer_of(group)
-    group.hide_viewport = True
+    layer = layer_of(group)
+    bpy.context.view_layer.active_layer_collection = layer
+    owner, name = {
+        "eye": (layer, "hide_viewport"), "monitor": (group, "hide_viewport"), "excluded": (layer, "exclude"),
+    }[where]  # fmt: skip
+    setattr(owner, name, True)
     assert bpy.ops.flock.new() == {"FINISHED"}
-    assert [item.name for item in properties.flocks(fresh)] == ["Flock"]
+    assert bpy.context.object.name == "Flock" and bpy.context.object.visible_get()
 
 
-def test_a_linked_scene_gets_no_flock(flock, tmp_path):
+@pytest.mark.parametrize("operator", ["new", "export_points"])
+def test_nothing_is_added_to_a_linked_scene(flock, tmp_path, operator):
     path = str(tmp_path / "asset.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     with bpy.data.libraries.load(path, link=True) as (source, wanted):
         wanted.scenes = source.scenes
+    (scene,) = wanted.scenes
     before = datablocks()
-    with bpy.context.temp_override(scene=wanted.scenes[0]), pytest.raises(RuntimeError, match="The scene is linked"):
-        bpy.ops.flock.new()
+    with (
+        bpy.context.temp_override(scene=scene, view_layer=scene.view_layers[0]),
+        pytest.raises(RuntimeError, match="The scene is linked from another file: do this there"),
+    ):
+        getattr(bpy.ops.flock, operator)()
     assert datablocks() == before
+
+
+@pytest.mark.parametrize("overridden", [False, True])
+def test_points_for_export_go_beside_a_linked_flock(linked, overridden):
+    flock = override(linked) if overridden else linked
+    assert bpy.ops.flock.export_points() == {"FINISHED"}
+    twin = bpy.context.object
+    assert twin.name == "Flock Points" and twin.parent == flock and twin.library is None
+    assert list(twin.users_collection) == [bpy.context.scene.collection]
+    mesh = twin.evaluated_get(bpy.context.evaluated_depsgraph_get()).data
+    assert len(mesh.vertices) == flock.flock.count
+
+
+def test_points_for_export_of_a_flock_that_is_not_seen(flock, capfd):
+    exclude(flock.users_collection[0])
+    assert bpy.ops.flock.export_points() == {"FINISHED"}
+    assert "'Flock Points' is there, but not seen: show its collection 'Flock'" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("operator", ["repulsor_add", "repulsor_remove"])
