@@ -282,7 +282,7 @@ class Job:
     def _in_sidecar(self, flock: bpy.types.Object, new: bpy.types.Mesh) -> bpy.types.Mesh:
         """The new clip, linked from a file of its own, where that can be written."""
         try:
-            path = clip.write_sidecar(new, clip_name(flock), clip.sidecar_folder(self.options.file))
+            path = clip.write_sidecar(new, clip_name(flock), self.options.file)
         except FlockError as error:
             self.warnings.append(f"{error}. The clip is in the file")
             return new

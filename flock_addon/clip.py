@@ -309,11 +309,8 @@ def missing(mesh: bpy.types.Mesh) -> str | None:
     return None if there else f"The clip's file {name} is missing: put it back, or take the clip into this file"
 
 
-def move_to_sidecar(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> bpy.types.Mesh:
+def move_to_sidecar(mesh: bpy.types.Mesh) -> bpy.types.Mesh:
     """Writes the clip into an immutable file of its own, and links it from there for all its users.
-
-    Args:
-        folder: where to; the folder 'flock' beside the .blend by default.
 
     Raises:
         FlockError: the .blend was never saved, the clip is damaged or in Edit Mode, or the file cannot be written; then
@@ -324,7 +321,7 @@ def move_to_sidecar(mesh: bpy.types.Mesh, folder: str | Path | None = None) -> b
     problem = being_edited(mesh) or damage(mesh)
     if problem:
         raise FlockError(problem)
-    linked = link(write_sidecar(mesh, mesh.name, folder))
+    linked = link(write_sidecar(mesh, mesh.name))
     mesh.user_remap(linked)
     bpy.data.meshes.remove(mesh)
     return linked
@@ -354,20 +351,22 @@ def release(library: bpy.types.Library) -> None:
         bpy.data.libraries.remove(library)
 
 
-def sidecar_path(mesh: bpy.types.Mesh, name: str, folder: str | Path | None = None) -> Path:
-    """The file in which this clip would lie under a name: it begins with this file's, and ends in a hash of all that is in it.
+def sidecar_path(mesh: bpy.types.Mesh, name: str, file: str = "") -> Path:
+    """The file in which this clip would lie under a name: it begins with the .blend's, and ends in a hash of all that is in it.
+
+    Args:
+        file: the .blend that is to use it; the open one by default.
 
     Raises:
         FlockError: the .blend was never saved.
     """
-    maker, clean = _maker(bpy.data.filepath), bpy.path.clean_name(name) or "Flock"
-    return Path(folder or sidecar_folder()) / f"{maker}{clean}-{_file_hash(mesh)}.blend"
+    clean = bpy.path.clean_name(name) or "Flock"
+    return sidecar_folder(file) / f"{_maker(file or bpy.data.filepath)}{clean}-{_file_hash(mesh)}.blend"
 
 
 def _maker(file: str | Path) -> str:
-    """How the names of the side-cars begin that were made for a .blend; empty while that was never saved."""
-    stem = bpy.path.clean_name(Path(file).stem)
-    return f"{stem}-" if stem else ""
+    """How the names of the side-cars begin that were made for a .blend."""
+    return f"{bpy.path.clean_name(Path(file).stem)}-"
 
 
 def _file_hash(mesh: bpy.types.Mesh) -> str:
@@ -396,13 +395,16 @@ def sidecar_folder(file: str = "") -> Path:
     return Path(file).parent / FOLDER
 
 
-def write_sidecar(mesh: bpy.types.Mesh, name: str, folder: str | Path | None = None) -> Path:
+def write_sidecar(mesh: bpy.types.Mesh, name: str, file: str = "") -> Path:
     """Writes the clip, under a name, into a file of its own, where it does not lie there yet.
+
+    Args:
+        file: the .blend that is to use it; the open one by default.
 
     Raises:
         FlockError: the .blend was never saved, or the file cannot be written.
     """
-    path = sidecar_path(mesh, name, folder)
+    path = sidecar_path(mesh, name, file)
     if path.exists():
         return path
     bare = mesh.copy()  # shares its arrays with the clip

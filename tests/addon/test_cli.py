@@ -281,14 +281,14 @@ def test_the_clips_file_lies_beside_the_output(flock, run, clip, folders, saved)
     if saved:
         bpy.ops.wm.save_as_mainfile(filepath=str(source / "shot.blend"))
         before = (source / "shot.blend").read_bytes()
-    assert run(["bake", "--output", str(target / "shot.blend")]) == 0
+    assert run(["bake", "--output", str(target / "take.blend")]) == 0
     found = files(target)
-    assert found[0].startswith("flock/Flock_Clip-") and found[1:] == ["shot.blend"]
+    assert found[0].startswith("flock/take-Flock_Clip-") and found[1:] == ["final.blend"]
     assert files(source) == (["shot.blend"] if saved else [])
     assert not saved or (source / "shot.blend").read_bytes() == before
 
     moved = target.rename(target.parent / "elsewhere")  # both together, as a clip's file may be
-    bpy.ops.wm.open_mainfile(filepath=str(moved / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(moved / "take.blend"))
     mesh = bpy.data.objects["Flock"].data
     assert mesh.library.filepath == f"//{found[0]}" and clip.missing(mesh) is None
     assert clip.header(mesh).frames == 5
