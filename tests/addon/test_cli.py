@@ -283,7 +283,7 @@ def test_the_clips_file_lies_beside_the_output(flock, run, clip, folders, saved)
         before = (source / "shot.blend").read_bytes()
     assert run(["bake", "--output", str(target / "take.blend")]) == 0
     found = files(target)
-    assert found[0].startswith("flock/take-Flock_Clip-") and found[1:] == ["final.blend"]
+    assert found[0].startswith("flock/take-Flock_Clip-") and found[1:] == ["take.blend"]
     assert files(source) == (["shot.blend"] if saved else [])
     assert not saved or (source / "shot.blend").read_bytes() == before
 
