@@ -42,7 +42,15 @@ ARCTANGENT = tuple(
 QUARTER, STRAIGHT = F(np.pi / 2), F(np.pi)
 
 
-HAS_COMPRESS = not numba.config.CPU_NAME and bool(llvm.get_host_cpu_features().get("avx512f", False))
+def _has(feature: str) -> bool:
+    """Whether the processor that is compiled for has it: this one, or that which NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name."""
+    if numba.config.CPU_NAME:
+        return f"+{feature}" in (numba.config.CPU_FEATURES or "").split(",")
+    return bool(llvm.get_host_cpu_features().get(feature, False))
+
+
+HAS_AVX512 = _has("avx512f")
+HAS_COMPRESS = HAS_AVX512 or _has("avx2")
 """Whether the processor packs the lanes of a mask together: see `store_packed`."""
 
 PAUSE = (
@@ -277,7 +285,7 @@ def inverse(typing, numbers):
 
     def generate(context, builder, signature, args):
         kind = args[0].type
-        if not HAS_COMPRESS:
+        if not HAS_AVX512:
             return builder.fdiv(_constant(kind, 1.0), args[0], flags=FLAGS)
         estimate = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(kind, [kind, kind, ir.IntType(LANES)]), "llvm.x86.avx512.rcp14.ps.512"
@@ -326,20 +334,50 @@ def bits_of(typing, mask):
 @intrinsic
 def store_packed(typing, mask, numbers, array, index):
     """Writes those numbers that the mask names one after the other, from `index` on. 16 numbers are written over. See HAS_COMPRESS."""
+    pack = _pack_sixteen if HAS_AVX512 else _pack_eight_by_eight
 
     def generate(context, builder, signature, args):
-        kind = args[1].type
-        function = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(kind, [kind, kind, args[0].type]),
-            f"llvm.x86.avx512.mask.compress.v16{'f' if kind.element == ir.FloatType() else 'i'}32",
-        )
-        packed = builder.call(function, [args[1], ir.Constant(kind, ir.Undefined), args[0]])
-        pointer = _pointer(context, builder, signature.args[2], *args[2:])
-        builder.store(packed, builder.bitcast(pointer, kind.as_pointer()), align=4)
+        pack(builder, *args[:2], _pointer(context, builder, signature.args[2], *args[2:]))
         return context.get_dummy_value()
 
     return types.void(MASK, numbers, array, types.intp), generate
+
+
+def _pack_sixteen(builder, mask, numbers, pointer):
+    kind = numbers.type
+    compress = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(kind, [kind, kind, mask.type]),
+        f"llvm.x86.avx512.mask.compress.v16{'f' if kind.element == ir.FloatType() else 'i'}32",
+    )
+    packed = builder.call(compress, [numbers, ir.Constant(kind, ir.Undefined), mask])
+    builder.store(packed, builder.bitcast(pointer, kind.as_pointer()), align=4)
+
+
+def _pack_eight_by_eight(builder, mask, numbers, pointer):
+    """By a table that tells for each mask of eight lanes which of them come first."""
+    byte, whole, integers = ir.IntType(8), ir.IntType(64), ir.VectorType(ir.IntType(32), 8)
+    kind = ir.VectorType(numbers.type.element, 8)
+    permute = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(kind, [kind, integers]),
+        "llvm.x86.avx2.permps" if kind.element == ir.FloatType() else "llvm.x86.avx2.permd",
+    )
+    table = cgutils.global_constant(
+        builder.module, "flock.lanes_first", ir.Constant(ir.ArrayType(whole, 256), LANES_FIRST)
+    )
+    for first in (0, 8):
+        half = ir.Constant(integers, list(range(first, first + 8)))
+        bits = builder.bitcast(builder.shuffle_vector(mask, mask, half), byte)
+        entry = builder.gep(table, [ir.Constant(whole, 0), builder.zext(bits, whole)])
+        order = builder.zext(builder.bitcast(builder.load(entry), ir.VectorType(byte, 8)), integers)
+        packed = builder.call(permute, [builder.shuffle_vector(numbers, numbers, half), order])
+        builder.store(packed, builder.bitcast(pointer, kind.as_pointer()), align=4)
+        pointer = builder.gep(pointer, [builder.zext(builder.ctpop(bits), whole)])
+
+
+LANES_FIRST = [int.from_bytes(sorted(range(8), key=lambda lane: not bits >> lane & 1), "little") for bits in range(256)]
+"""The eight lanes, those first that a mask of as many bits names: a byte for each."""
 
 
 @intrinsic
