@@ -243,7 +243,9 @@ def datablocks():
 
 @pytest.fixture
 def linked(flock, tmp_path):
-    """A flock that is linked from another file, with its collection."""
+    """A baked flock that is linked from another file, with its collection."""
+    flock.flock.count, flock.flock.pre_roll, bpy.context.scene.frame_end = 20, 0.0, 5
+    bpy.ops.flock.bake()
     path = str(tmp_path / "asset.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
@@ -368,6 +370,23 @@ def test_an_override_of_a_linked_flock_gets_repulsors_of_its_own(linked, propert
     flock.flock.active_repulsor = 1
     assert bpy.ops.flock.repulsor_remove() == {"FINISHED"}
     assert [item.name for item in properties.repulsors(flock)] == ["Flock Repulsor.001", "Flock Repulsor"]
+
+
+@pytest.mark.parametrize("overridden", [False, True])
+def test_no_button_of_a_linked_flock_ends_in_a_traceback(linked, tmp_path, overridden):
+    flock = override(linked) if overridden else linked
+    bpy.context.scene.frame_current = 3
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    refused = {}
+    for name in dir(bpy.ops.flock):
+        bpy.context.view_layer.objects.active = flock
+        try:
+            getattr(bpy.ops.flock, name)()
+        except RuntimeError as error:
+            refused[name] = str(error)
+    assert len(dir(bpy.ops.flock)) > 15
+    assert not [name for name, error in refused.items() if "Traceback" in error], refused
+    assert ("bake" in refused) is not overridden
 
 
 def test_what_an_override_says_of_a_repulsor_is_kept(linked, properties, tmp_path):

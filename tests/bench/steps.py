@@ -29,8 +29,6 @@ class Steps:
     def __init__(self, size: Sizes, threads: int, folder: Path) -> None:
         self.size, self.threads, self.folder = size, threads, folder
         self.missing: set[str] = set()
-        self._cores = threads
-        self._flown = {}
 
     def groups(self) -> Iterator[tuple[str, dict[str, peers.Step]]]:
         """Name of each group, and its runs by their names."""

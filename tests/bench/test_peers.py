@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Peers are timed only where they do the same work: what is compared would tell if they did not."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -54,16 +56,42 @@ def test_workloads_are_what_their_names_say(count):
     assert neighbours(workloads.stray(count))[0] == 0
 
 
-def test_medians_are_of_single_calls_taken_in_turns():
-    order = []
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock of milliseconds, [now], that the runs themselves put on."""
+    now = [0.0]
+    monkeypatch.setattr(measure, "time", SimpleNamespace(perf_counter=lambda: now[0] / 1e3, sleep=lambda _: None))
+    return now
+
+
+def test_medians_are_of_single_calls_taken_in_turns(clock):
+    order, lasts = [], {"a": iter([900.0, 7.0, 100.0, 9.0]), "b": iter([900.0, 3.0, 1.0, 5.0])}  # the first compiles
+
+    def run(name):
+        order.append(name)
+        clock[0] += next(lasts[name])
+
+    def prepare():
+        order.append("before b")
+        clock[0] += 50.0
+
     patience = measure.Patience(turns=3, at_least=0.0)
-    times = measure.interleaved(
-        {"a": lambda: order.append("a"), "b": lambda: order.append("b")},
-        patience,
-        {"b": lambda: order.append("before b")},
-    )
-    assert set(times) == {"a", "b"}
-    assert order[-6:] == ["a", "before b", "b"] * 2
+    times = measure.interleaved({"a": lambda: run("a"), "b": lambda: run("b")}, patience, {"b": prepare})
+    assert times == pytest.approx({"a": 9.0, "b": 3.0})
+    assert order == ["a", "a", "before b", "b", "b"] + ["a", "before b", "b"] * 2
+
+
+def test_what_is_quick_is_called_several_times_and_what_is_slow_is_left_out(clock):
+    calls = {"quick": 0, "slow": 0}
+
+    def run(name, milliseconds):
+        calls[name] += 1
+        clock[0] += milliseconds
+
+    patience = measure.Patience(turns=4, at_least=0.05, at_most=0.5)
+    times = measure.interleaved({"quick": lambda: run("quick", 4.0), "slow": lambda: run("slow", 400.0)}, patience)
+    assert times == pytest.approx({"quick": 4.0, "slow": 400.0})
+    assert calls == {"quick": 2 + 3 * 13, "slow": 3}  # 13 times 4 ms are the first above 50; twice 400 ms are above 500
 
 
 def test_peak_memory_counts_what_is_given_back():

@@ -13,8 +13,6 @@ from core import Effectors, Rule, Settings, Simulation, State, attractor, sphere
 
 NEIGHBOURS = 30
 """Within the largest radius in `uniform`."""
-SETTLED = 300
-"""Steps that the flying flock has behind it."""
 DT = 1 / 24
 """Of a step in the plain setting, seconds; the default flies two of them in that time."""
 
