@@ -292,8 +292,7 @@ class Job:
     def _flock(self) -> bpy.types.Object:
         flock = next((item for item in bpy.data.objects if item.session_uid == self.uid), None)
         if flock is None:
-            self.cancel()
-            raise FlockError(f"The flock '{self.name}' was deleted while it was baked")
+            raise FlockError(f"The flock '{self.name}' was deleted while it was baked: undo that, and resume the bake")
         return flock
 
 

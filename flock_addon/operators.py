@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Literal
 
 import bpy
@@ -13,6 +14,8 @@ from mathutils import Vector
 from ..core.settings import FlockError, Settings
 from . import bake, creature, nodes, plan, preferences, properties, sampling, scratch
 from .compat import Result
+
+log = logging.getLogger(__name__)
 
 LINKED_SCENE = "The scene is linked from another file: do this there, or in a scene of this file"
 REPULSOR_RADIUS = 5.0
@@ -220,15 +223,22 @@ class JobOperator(bpy.types.Operator):
             return {"PASS_THROUGH"}
         try:
             done = self._job.tick(0.05)
-        except FlockError as error:
+        except Exception as error:  # whatever it is, timer and status text must not stay for ever
+            self._job.stop()
             self._end(context)
-            self.report({"ERROR"}, str(error))
+            self.report({"ERROR"}, self._sentence(error))
             return {"CANCELLED"}
         if done:
             self._end(context)
             return self._finish()
         _show(context, f"Flock: {self._job.message} ({self._job.progress:.0%}).  Esc: cancel")
         return {"RUNNING_MODAL"}
+
+    def _sentence(self, error: Exception) -> str:
+        if isinstance(error, FlockError):
+            return str(error)
+        log.error("%s stopped", self.bl_label, exc_info=error)
+        return f"{self.bl_label} stopped: {error}. Try again; if that helps nothing, report what the console says"
 
     def cancel(self, context: bpy.types.Context) -> None:
         """Called by Blender when it quits or another file is opened, which is no wish to lose what is done."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -53,11 +53,44 @@ class Samples:
     """bool (T, R)."""
 
 
+@dataclass(frozen=True)
+class _Known:
+    """Something of the file that is found again after an undo, which puts another in its place."""
+
+    uid: int
+    name: str
+
+    @classmethod
+    def of(cls, item: Any) -> _Known:
+        return cls(item.session_uid, item.name)
+
+
+def _find(items: Iterable[Any], known: Sequence[_Known]) -> list[Any]:
+    """Each of them as it is now.
+
+    Raises:
+        FlockError: one was deleted.
+    """
+    wanted = {one.uid for one in known}
+    found = {item.session_uid: item for item in items if item.session_uid in wanted}
+    for one in known:
+        if one.uid not in found:
+            raise _deleted(one.name)
+    return [found[one.uid] for one in known]
+
+
+def _deleted(name: str) -> FlockError:
+    return FlockError(f"'{name}' was deleted while the scene was sampled: undo that, or start again without it")
+
+
 class Sampler:
-    """Samples a scene in pieces: iterate it; between two pieces the file holds nothing of it.
+    """Samples a scene in pieces: iterate it; between two pieces it holds nothing of the file, and the file nothing of it.
 
     Args:
         piece: seconds that are spent on a piece, to make and remove the stand-ins not counted.
+
+    Raises:
+        FlockError: in a later piece, something was deleted that is sampled.
     """
 
     def __init__(
@@ -69,8 +102,9 @@ class Sampler:
         substeps: int,
         piece: float = PIECE,
     ) -> None:
-        self._flock, self._scene, self._piece = flock, scene, piece
-        self._target, self._repulsors = properties.target(flock), properties.repulsors(flock)
+        target, self._piece = properties.target(flock), piece
+        self._scene, self._plain = _Known.of(scene), [_Known.of(item) for item in (flock, target) if item]
+        self._repulsors = [_Known.of(item) for item in properties.repulsors(flock)]
         self.first, self.substeps, self.count = first, substeps, (frames - 1) * substeps + 1
         self._rows: list[list[Any]] = []
         self._flock_matrix = np.eye(4)
@@ -87,8 +121,12 @@ class Sampler:
 
     def _take(self, end: float) -> None:
         """At least one sample, and others until that time."""
-        effectors = [self._target] if self._target else []
-        with _stand_ins([self._flock, *effectors], self._repulsors, self._scene) as (scene, plain, spheres):
+        (like,) = _find(bpy.data.scenes, [self._scene])
+        items, border = _find(bpy.data.objects, [*self._plain, *self._repulsors]), len(self._plain)
+        for target in items[1:border]:
+            if not target.users_scene:  # the flock's pointer alone keeps a deleted target alive
+                raise _deleted(target.name)
+        with _stand_ins(items[:border], items[border:], like) as (scene, plain, spheres):
             for sample in range(len(self._rows), self.count):
                 frame, part = divmod(sample, self.substeps)
                 scene.frame_set(self.first + frame, subframe=part / self.substeps)
@@ -110,7 +148,7 @@ class Sampler:
             self.substeps,
             self._flock_matrix,
             np.array([[matrix[:3, 3] for matrix in row[0]] for row in self._rows]).reshape(shape[0], -1, 3),
-            tuple(item.name for item in self._repulsors),
+            tuple(one.name for one in self._repulsors),
             column[0].reshape(*shape, 4, 4),
             column[1].reshape(shape),
             column[2].reshape(shape),

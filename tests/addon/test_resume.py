@@ -469,12 +469,18 @@ def test_a_clip_that_is_gone_while_it_is_continued(modules, flock, taken):
     assert modules.clip.header(flock.data).frames == FRAMES
 
 
-def test_a_flock_that_is_deleted_leaves_none(modules, flock, tmp_path):
+def test_a_flock_that_is_deleted_and_comes_back_has_lost_nothing(modules, flock):
+    bpy.context.preferences.edit.use_global_undo = True
+    bpy.ops.ed.undo_push(message="Start")
     job = half_baked(modules, flock)
     bpy.data.objects.remove(flock)
-    with pytest.raises(ValueError, match="deleted"):
+    bpy.ops.ed.undo_push(message="Deleted")
+    with pytest.raises(ValueError, match="deleted while it was baked: undo that, and resume the bake"):
         job.run()
-    assert scratch_files(tmp_path) == []
+    bpy.ops.ed.undo()
+    flock = bpy.data.objects["Flock"]
+    assert modules.operators.unfinished(flock).frames == FRAMES
+    assert bpy.ops.flock.resume() == {"FINISHED"}
 
 
 @pytest.mark.parametrize("operator", ["free", "discard"])

@@ -108,6 +108,89 @@ def test_undo_during_a_bake_does_not_harm_it(scene, flock_addon):
     assert flock_addon.bake.is_baked(bpy.data.objects["Flock"])
 
 
+def little_by_little(flock_addon, monkeypatch):
+    """Makes a job sample one frame at a time, as it does where a scene is slow."""
+    monkeypatch.setattr(flock_addon.bake.sampling.Sampler.__init__, "__defaults__", (0.0,))
+
+
+def in_the_middle_of_sampling(make):
+    """A job that has sampled some frames, and has others before it."""
+    job = make(bpy.data.objects["Flock"], bpy.context.scene)
+    for _ in range(3):
+        assert not job.tick(0.0)
+    assert job.message.startswith("Sampling")
+    return job
+
+
+def moved(name):
+    bpy.data.objects[name].location.x += 3.0
+    bpy.ops.ed.undo_push(message="Move")
+
+
+@pytest.mark.parametrize("then", [undo, lambda: (undo(), redo())], ids=["undo", "undo and redo"])
+def test_undo_while_a_bake_samples_the_scene(scene, flock_addon, monkeypatch, then):
+    little_by_little(flock_addon, monkeypatch)
+    clip = flock_addon.bake.clip
+    do(bpy.ops.flock.new, count=10)
+    do(bpy.ops.mesh.primitive_cube_add)
+    moved("Cube")
+    job = in_the_middle_of_sampling(flock_addon.bake.Job)
+    then()
+    job.run()
+    flown = clip.record(bpy.data.objects["Flock"].data)["hash"]
+    bpy.context.view_layer.objects.active = bpy.data.objects["Flock"]
+    bpy.ops.flock.bake()
+    assert clip.record(bpy.data.objects["Flock"].data)["hash"] == flown
+
+
+def test_undo_while_a_flight_check_samples_the_scene(scene, flock_addon, monkeypatch):
+    little_by_little(flock_addon, monkeypatch)
+    do(bpy.ops.flock.new, count=10)
+    do(bpy.ops.flock.bake)
+    known = flock_addon.checking.lines(bpy.data.objects["Flock"].data)
+    do(bpy.ops.mesh.primitive_cube_add)
+    moved("Cube")
+    job = in_the_middle_of_sampling(flock_addon.checking.Check)
+    undo()
+    job.run()
+    assert job.lines == known != []
+
+
+def delete(*items):
+    """As the user does."""
+    bpy.ops.object.select_all(action="DESELECT")
+    for item in items:
+        item.select_set(True)
+    bpy.ops.object.delete()
+
+
+def another_scene():
+    old = bpy.context.window.scene
+    bpy.context.window.scene = bpy.data.scenes.new("Other")
+    bpy.data.scenes.remove(old)
+
+
+GONE = {
+    "Flock": lambda: delete(bpy.data.objects["Flock"]),
+    "Flock Target": lambda: delete(bpy.data.objects["Flock Target"]),
+    "Flock Repulsor": lambda: delete(bpy.data.objects["Flock Repulsor"]),
+    "Scene": another_scene,
+}
+
+
+@pytest.mark.parametrize("kind", ["bake", "check"])
+@pytest.mark.parametrize("name", GONE)
+def test_what_is_deleted_while_the_scene_is_sampled_is_named(scene, flock_addon, monkeypatch, name, kind):
+    little_by_little(flock_addon, monkeypatch)
+    do(bpy.ops.flock.new, count=10)
+    do(bpy.ops.flock.bake)
+    job = in_the_middle_of_sampling({"bake": flock_addon.bake.Job, "check": flock_addon.checking.Check}[kind])
+    GONE[name]()
+    with pytest.raises(ValueError, match=f"'{name}' was deleted while the scene was sampled: undo that"):
+        job.run()
+    assert not flock_addon.bake.running and len(bpy.data.scenes) == 1
+
+
 # -- every operator --------------------------------------------------------------------------------------------------
 
 
