@@ -346,7 +346,8 @@ class FLOCK_OT_extend(_ContinueOperator):
 
 
 class FLOCK_OT_rebake(_ContinueOperator):
-    """Fly the clip again from this frame on; the frames before keep their bits"""
+    """Fly the clip again from this frame on, to its last frame or the end of the range, whichever is later; the frames before
+    keep their bits"""
 
     bl_idname = "flock.rebake"
     bl_label = "Rebake from Here"

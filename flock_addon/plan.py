@@ -131,20 +131,22 @@ def extension(flock: bpy.types.Object, scene: bpy.types.Scene, more: int | None 
         FlockError: there is no clip to go on with, or no frame to add.
     """
     last = int(_clip_to_go_on(flock).last)
-    return continuation(flock, scene, last + 1, None if more is None else last + more)
+    return continuation(
+        flock, scene, last + 1, properties.frame_range(flock, scene)[1] if more is None else last + more
+    )
 
 
 def continuation(flock: bpy.types.Object, scene: bpy.types.Scene, start: int, last: int | None = None) -> Plan:
     """The clip's frames before `start` stay; it and those after it are flown again.
 
     Args:
-        last: the new last frame; that of the flock's own range by default.
+        last: the new last frame; by default that of the flock's own range, or the clip's where that is later: no frame is cut off.
 
     Raises:
         FlockError: there is no clip to go on with, or the frames do not fit it.
     """
     head = _clip_to_go_on(flock)
-    last = properties.frame_range(flock, scene)[1] if last is None else last
+    last = max(int(head.last), properties.frame_range(flock, scene)[1]) if last is None else last
     if not head.first < start <= head.last + 1:
         raise FlockError(
             f"The clip has the frames {head.first} to {head.last:g}: go on from a frame between "

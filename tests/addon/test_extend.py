@@ -209,13 +209,24 @@ def test_what_changes_later_only_gives_the_bits_of_a_new_bake(modules, flock):
     assert content(modules, flock) == again
 
 
-def test_baking_again_goes_to_the_ranges_end(modules, flock):
+@pytest.mark.parametrize("end", [4, 8, 12, 20])
+def test_baking_again_never_cuts_the_clip(modules, flock, end, tmp_path):
+    """Somebody plays, and so narrows the range, where the flock is to be mended."""
     bake(flock, 1, 20)
-    flock.flock.frame_end = 12
+    whole = content(modules, flock)
+    flock.flock.frame_end = end
     bpy.ops.flock.rebake(start=8)
-    assert modules.clip.header(flock.data).frames == 12
+    assert (modules.clip.header(flock.data).frames, content(modules, flock)) == (20, whole)
+    assert modules.cli.run(["bake", "--from", "8", "--output", str(tmp_path / "out.blend")]) == 0
+    assert (modules.clip.header(flock.data).frames, content(modules, flock)) == (20, whole)
+
+
+@pytest.mark.parametrize("start", [13, 21])
+def test_baking_again_goes_to_the_ranges_end_where_that_is_later(modules, flock, start):
+    bake(flock, 1, 20)
     flock.flock.frame_end = 30
-    bpy.ops.flock.rebake(start=13)
+    bpy.ops.flock.rebake(start=start)
+    assert modules.clip.header(flock.data).frames == 30
     extended = content(modules, flock)
     bake(flock, 1, 30)
     assert content(modules, flock) == extended
@@ -359,7 +370,14 @@ def test_a_range_that_ends_before_is_said(modules, flock):
 
 @pytest.mark.parametrize(
     ("end", "current", "extends", "rebakes"),
-    [(6, 3, False, True), (7, 3, True, True), (5, 6, False, False), (9, 1, True, False), (9, 8, True, False)],
+    [
+        (6, 3, False, True),
+        (7, 3, True, True),
+        (5, 6, False, True),
+        (9, 1, True, False),
+        (6, 7, False, False),
+        (9, 8, True, False),
+    ],
 )
 def test_the_panel_offers_what_can_be_done(modules, flock, fresh, end, current, extends, rebakes):
     bake(flock, 1, 6)
@@ -411,7 +429,7 @@ def test_the_command_line_extends_and_bakes_again(modules, flock, tmp_path):
 @pytest.mark.parametrize(
     ("words", "status", "sentence"),
     [
-        (["--extend", "0"], 1, "set its end to frame 7 or later"),
+        (["--extend", "0"], 2, "give a whole number from 1"),
         (["--from", "99"], 1, "go on from a frame between 2 and 7"),
         (["--extend", "2", "--resume"], 2, "not allowed with"),
     ],
