@@ -250,6 +250,7 @@ class Job:
         self._check_room(flock)
         new = self._assemble(flock, flight, head)
         replace_clip(flock, self._in_sidecar(flock, new) if self._wants_sidecar(flock) else new)
+        checking.forget(flock)
         for other in along:
             replace_clip(other, flock.data)
 
@@ -268,7 +269,7 @@ class Job:
             record |= checking.entry(flight.findings)
             return clip.write(clip_name(flock), arrays, header, record, flight.checksums)
         joined = plan.joined_record(self._kept, record, self.plan)
-        joined |= checking.entry(flight.findings, checking.rows(self._kept, self.plan.keep))
+        joined |= checking.entry(flight.findings, checking.rows(flock, self.plan.keep))
         return clip.splice(flock.data, self.plan.keep, arrays, joined, flight.checksums)
 
     def _wants_sidecar(self, flock: bpy.types.Object) -> bool:

@@ -1,14 +1,17 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The flight check of a clip: the scene as it is now and the clip's frames go in, findings in the clip's record come out."""
+"""The flight check of a clip: the scene as it is now and the clip's frames go in, findings come out.
+
+What a bake finds is in its clip's record. What *Check Flight* finds later is kept on the flock, with the clip's hash: a clip beside
+the file is never written again, and flocks that share one have obstacles of their own.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
@@ -18,7 +21,7 @@ from ..core.settings import FlockError, Settings
 from . import clip, compat, nodes, sampling, stale
 
 (RECORD,) = clip.LATER
-"""Where the record keeps the findings of each frame."""
+"""Where a clip's record keeps what its bake found at each frame."""
 
 _SENTENCES = {
     "collisions": ("Near collisions: {count}, {worst:.2g} apart", "Closest pair: {worst:.3g} apart"),
@@ -43,9 +46,9 @@ class Line:
     """The clip's frame where it is worst, in frames of the scene in which it was baked; None for nowhere."""
 
 
-def lines(mesh: bpy.types.Mesh) -> list[Line]:
-    """What the clip's record says of its flight; empty where it was not checked yet."""
-    found, header = findings(mesh), clip.header(mesh)
+def lines(flock: bpy.types.Object) -> list[Line]:
+    """What is known of the flight of the flock's clip; empty where it was not checked yet."""
+    found, header = findings(flock), clip.header(flock.data)
     if found is None or header is None:
         return []
     return [_line(name, getattr(found, name), header) for name in _SENTENCES]
@@ -60,20 +63,33 @@ def _line(name: str, finding: flight_check.Finding, header: clip.Header) -> Line
     return Line(name, text, bool(finding.count), frame)
 
 
-def findings(mesh: bpy.types.Mesh) -> flight_check.FlightCheck | None:
+def findings(flock: bpy.types.Object) -> flight_check.FlightCheck | None:
     """Of the whole clip, or None where it was not checked yet."""
-    known, header = clip.record(mesh), clip.header(mesh)
-    found = rows(known, header.frames) if header else None
+    header = clip.header(flock.data)
+    found = rows(flock, header.frames) if header else None
     return flight_check.summary(found) if found is not None else None
 
 
-def rows(record: Mapping[str, Any], frames: int) -> np.ndarray | None:
-    """What a clip's record keeps of its first frames, float32 (F, 6, 3); None where they were not checked yet."""
-    text = record.get(RECORD)
-    if text is None:
+def rows(flock: bpy.types.Object, frames: int) -> np.ndarray | None:
+    """What was found last at the first frames of a flock's clip, float32 (F, 6, 3); None where they were not checked yet."""
+    known = clip.record(flock.data)
+    checked, _, text = flock.flock.flight_check.partition(" ")
+    if checked != known.get("hash"):
+        text = known.get(RECORD, "")
+    if not text:
         return None
     found = stale.unpacked(text).reshape(-1, len(flight_check.NAMES), 3)[:frames]
     return found if len(found) == frames else None
+
+
+def keep(flock: bpy.types.Object, found: np.ndarray) -> None:
+    """Keeps what was found at each frame of the flock's clip, (F, 6, 3), in the place of what was found before."""
+    flock.flock.flight_check = f"{clip.record(flock.data)['hash']} {stale.packed(found)}"
+
+
+def forget(flock: bpy.types.Object) -> None:
+    """Leaves what the clip's bake found: the clip is new, even where it has the bits of the old one."""
+    flock.flock.flight_check = ""
 
 
 def entry(found: np.ndarray | None, before: np.ndarray | None = _NONE) -> dict[str, str]:
@@ -97,6 +113,10 @@ class Check:
         known, header = clip.record(flock.data), clip.header(flock.data)
         if header is None or "settings" not in known:
             raise FlockError("There is no baked clip to check: bake the flock")
+        if flock.library is not None:  # which keeps nothing
+            raise FlockError(
+                f"The flock '{flock.name}' is linked from another file: make a library override, or check it there"
+            )
         problem = clip.missing(flock.data) or clip.damage(flock.data)
         if problem:
             raise FlockError(problem)
@@ -109,16 +129,16 @@ class Check:
         self._work = self._steps()
 
     def cancel(self) -> None:
-        """Gives up; the record is as it was."""
+        """Gives up; what was found before stays."""
         self._work.close()
 
     stop = cancel
 
     def tick(self, seconds: float = 0.1) -> bool:
-        """Does about that much work. True once the findings are in the record.
+        """Does about that much work. True once the findings are kept.
 
         Raises:
-            FlockError: a sentence; the record is as it was.
+            FlockError: a sentence; what was found before stays.
         """
         end = time.monotonic() + seconds
         for share in self._work:
@@ -142,21 +162,20 @@ class Check:
         self.message = "Checking the flight"
         effectors = sampling.effectors(self._sampler.samples())
         checker = flight_check.Checker(self._settings, effectors, self._header.fps)
-        arrays, found = clip.read(self._mesh()), []
+        arrays, found = clip.read(self._flock().data), []
         for frame in zip(arrays.position, arrays.velocity, arrays.rotation, strict=True):
             found.append(checker.add(*frame))
             yield 0.3 + 0.7 * len(found) / self._header.frames
-        mesh = self._mesh()
-        clip.set_record(mesh, clip.record(mesh) | entry(np.array(found)))
-        self.lines = lines(mesh)
+        flock = self._flock()
+        keep(flock, np.array(found))
+        self.lines = lines(flock)
 
-    def _mesh(self) -> bpy.types.Mesh:
-        """The clip, which may be elsewhere in memory after an undo."""
+    def _flock(self) -> bpy.types.Object:
+        """Which may be elsewhere in memory after an undo."""
         flock = next((item for item in bpy.data.objects if item.session_uid == self._uid), None)
         if flock is None or clip.record(flock.data).get("hash") != self._hash:
             raise FlockError("The clip was replaced while it was checked: check the new one")
-        mesh: Any = flock.data
-        return mesh
+        return flock
 
 
 # -- where a fault is seen -------------------------------------------------------------------------------------------

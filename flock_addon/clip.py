@@ -256,14 +256,6 @@ _records: dict[str, dict[str, Any]] = {}
 _MOST_RECORDS = 64
 
 
-def set_record(mesh: bpy.types.Mesh, record: Mapping[str, Any]) -> None:
-    """Replaces what the clip knows of its making; its header stays."""
-    head = header(mesh)
-    if head is None:
-        raise FlockError("This mesh holds no clip: bake the flock")
-    _set_property(mesh, head, record)
-
-
 def damage(mesh: bpy.types.Mesh) -> str | None:
     """A sentence where the mesh no longer holds what its header says, else None."""
     head = header(mesh)

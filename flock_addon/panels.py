@@ -105,13 +105,13 @@ class FLOCK_PT_flight_check(_FlockPanel, bpy.types.Panel):
 
     def draw_header(self, context: bpy.types.Context) -> None:
         flock = properties.find_flock(context)
-        faults = flock is not None and any(line.is_fault for line in checking.lines(flock.data))
+        faults = flock is not None and any(line.is_fault for line in checking.lines(flock))
         if faults:
             self.layout.label(text="", icon="ERROR")
 
     def draw_flock(self, layout, flock, scene) -> None:
         column = layout.column(align=True)
-        for line in checking.lines(flock.data):
+        for line in checking.lines(flock):
             row = column.split(factor=0.78, align=True)
             row.label(text=line.text, icon="ERROR" if line.is_fault else "CHECKMARK")
             if line.frame is not None:

@@ -512,6 +512,12 @@ class FLOCK_PG_flock(bpy.types.PropertyGroup):
         override=OVERRIDE,
         options=STILL,
     )
+    flight_check: StringProperty(
+        name="Flight Check",
+        description="The hash of the clip that was checked last, and what was found at each frame",
+        override=OVERRIDE,
+        options={"HIDDEN"},
+    )
 
 
 class FLOCK_PG_repulsor(bpy.types.PropertyGroup):

@@ -41,10 +41,10 @@ def edit(modules, flock, change):
 def faults(modules, flock):
     """Name, count and the scene's frame of each fault that the check finds."""
     assert bpy.ops.flock.check_flight() == {"FINISHED"}
-    found = modules.checking.findings(flock.data)
+    found = modules.checking.findings(flock)
     return {
         line.name: (getattr(found, line.name).count, line.frame)
-        for line in modules.checking.lines(flock.data)
+        for line in modules.checking.lines(flock)
         if line.is_fault
     }
 
@@ -78,16 +78,16 @@ def test_whatever_ends_a_job_before_its_time_nothing_of_it_stays_in_the_window(m
 
 def test_a_good_flight_has_no_faults(modules, flock):
     assert faults(modules, flock) == {}
-    text = {line.name: line.text for line in modules.checking.lines(flock.data)}
+    text = {line.name: line.text for line in modules.checking.lines(flock)}
     assert text["collisions"].startswith("Closest pair")
 
 
 def found_by_the_bake_and_by_the_check(modules, flock):
     """Findings at each frame."""
     frames = modules.clip.header(flock.data).frames
-    baked = modules.checking.rows(modules.clip.record(flock.data), frames)
+    baked = modules.checking.rows(flock, frames)
     bpy.ops.flock.check_flight()
-    return baked, modules.checking.rows(modules.clip.record(flock.data), frames)
+    return baked, modules.checking.rows(flock, frames)
 
 
 def test_a_bake_checks_its_flight_also_where_it_goes_on_with_a_clip(modules, flock):
@@ -109,7 +109,7 @@ def test_a_check_that_fails_does_not_cost_the_bake(modules, flock, monkeypatch):
 
     monkeypatch.setattr(modules.checking.flight_check.Checker, "add", fail)
     assert bpy.ops.flock.bake() == {"FINISHED"}
-    assert modules.bake.is_baked(flock) and modules.checking.lines(flock.data) == []
+    assert modules.bake.is_baked(flock) and modules.checking.lines(flock) == []
 
 
 def test_a_near_pair(modules, flock):
@@ -201,17 +201,17 @@ def test_what_was_found_stays_in_the_file_and_leaves_the_clip_the_same(modules, 
     bpy.ops.flock.check_flight()
     assert modules.clip.sidecar_path(flock.data, "Flock Clip") == path, "it is the same clip"
     assert modules.stale.changes(flock, exact=True) == []
-    wanted = modules.checking.lines(flock.data)
+    wanted = modules.checking.lines(flock)
     bpy.ops.wm.save_mainfile()
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
-    assert modules.checking.lines(bpy.data.objects["Flock"].data) == wanted
+    assert modules.checking.lines(bpy.data.objects["Flock"]) == wanted
 
 
 def test_a_clip_beside_the_file_can_be_checked_too(modules, flock, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
     bpy.ops.flock.clip_to_sidecar()
     assert faults(modules, flock) == {}
-    assert len(modules.checking.lines(flock.data)) == 6
+    assert len(modules.checking.lines(flock)) == 6
 
 
 def test_without_a_whole_clip_there_is_nothing_to_check(modules, flock):
@@ -220,7 +220,7 @@ def test_without_a_whole_clip_there_is_nothing_to_check(modules, flock):
         bpy.ops.flock.check_flight()
     bpy.ops.flock.free()
     assert not bpy.ops.flock.check_flight.poll() and not bpy.ops.flock.check.poll()
-    assert modules.checking.lines(flock.data) == []
+    assert modules.checking.lines(flock) == []
 
 
 def test_a_clip_that_is_replaced_during_its_check_ends_it_with_a_sentence(modules, flock):

@@ -126,7 +126,7 @@ def test_no_boid_is_inside_a_repulsor_and_nearly_all_get_past_and_come_together_
 
 def test_the_flight_check_finds_nothing_in_it(demo, flock_addon):
     assert bpy.ops.flock.check_flight() == {"FINISHED"}
-    lines = flock_addon.checking.lines(demo.data)
+    lines = flock_addon.checking.lines(demo)
     assert len(lines) == 6 and not [line for line in lines if line.is_fault]
 
 

@@ -345,7 +345,9 @@ def test_another_engine_plays_the_clip_but_does_not_go_on(modules, flock, engine
     known = modules.clip.record(flock.data)
     version = re.sub(*change, known["engine_version"], count=1)
     assert version != known["engine_version"]
-    modules.clip.set_record(flock.data, known | {"engine": engine, "engine_version": version})
+    modules.clip._set_property(
+        flock.data, modules.clip.header(flock.data), known | {"engine": engine, "engine_version": version}
+    )
     with pytest.raises(RuntimeError, match=f"were flown by .*{version}.*, and here is numba"):
         bpy.ops.flock.extend(frames=2)
     with pytest.raises(RuntimeError, match="bake the whole clip again"):

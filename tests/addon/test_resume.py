@@ -295,10 +295,10 @@ def test_an_extension_of_another_clip_is_not_resumed(modules, flock, stop_after)
         bpy.ops.flock.extend()
     mend()
     known = modules.clip.record(flock.data)
-    modules.clip.set_record(flock.data, known | {"hash": "0" * 64})
+    modules.clip._set_property(flock.data, modules.clip.header(flock.data), known | {"hash": "0" * 64})
     with pytest.raises(RuntimeError, match="goes on from another clip"):
         bpy.ops.flock.resume()
-    modules.clip.set_record(flock.data, known)
+    modules.clip._set_property(flock.data, modules.clip.header(flock.data), known)
     assert bpy.ops.flock.resume() == {"FINISHED"}
 
 

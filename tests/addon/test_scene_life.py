@@ -14,7 +14,7 @@ FRAMES = (1, 3.25, 5)
 
 @pytest.fixture
 def modules(fresh, flock_addon):
-    names = ("bake", "clip", "nodes", "properties", "stale", "handlers")
+    names = ("bake", "checking", "clip", "nodes", "properties", "stale", "handlers")
     return SimpleNamespace(**{name: importlib.import_module(f"{flock_addon.__name__}.{name}") for name in names})
 
 
@@ -546,16 +546,130 @@ def test_undo_goes_back_to_what_was_shared(modules, flock):
 
 
 def test_undo_of_a_flight_check_takes_its_findings_away(modules, flock):
-    record = dict(modules.clip.record(flock.data))
-    del record[modules.clip.LATER[0]]
-    modules.clip.set_record(flock.data, record)
-    bpy.ops.ed.undo_push(message="Baked")
+    lines, before = modules.checking.lines, modules.checking.lines(flock)
+    block(flock)
+    bpy.ops.ed.undo_push(message="Blocked")
     activate(flock)
     bpy.ops.flock.check_flight()
     bpy.ops.ed.undo_push(message="Checked")
-    found = modules.clip.record(flock.data)
-    assert found != record
+    found = lines(flock)
+    assert found != before
     bpy.ops.ed.undo()
-    assert modules.clip.record(bpy.data.objects["Flock"].data) == record
+    assert lines(bpy.data.objects["Flock"]) == before
     bpy.ops.ed.redo()
-    assert modules.clip.record(bpy.data.objects["Flock"].data) == found
+    assert lines(bpy.data.objects["Flock"]) == found
+
+
+# -- what the flight check found -------------------------------------------------------------------------------------
+
+
+def block(item):
+    """A repulsor around the whole flight."""
+    repulsor = item.flock.repulsors.objects[0]
+    repulsor.location, repulsor.empty_display_size = item.matrix_world.translation, 500.0
+
+
+def inside(modules, item):
+    """How many boids were found inside an obstacle; None where nobody has looked."""
+    found = modules.checking.findings(item)
+    return None if found is None else found.inside.count
+
+
+EVERYBODY = 6 * 5  # boids and frames
+
+
+@pytest.mark.parametrize("storage", ["FILE", "SIDECAR"])
+def test_what_a_check_found_is_known_after_reopening(modules, flock, tmp_path, storage):
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    flock.flock.storage = storage
+    bpy.ops.flock.bake()
+    assert inside(modules, flock) == 0
+    block(flock)
+    bpy.ops.flock.check_flight()
+    assert inside(modules, flock) == EVERYBODY
+    bpy.ops.wm.save_mainfile()
+    bpy.ops.wm.open_mainfile(filepath=bpy.data.filepath)
+    flock = bpy.data.objects["Flock"]
+    assert modules.clip.is_sidecar(flock.data) == (storage == "SIDECAR") and inside(modules, flock) == EVERYBODY
+    move = bpy.ops.flock.clip_to_file if storage == "SIDECAR" else bpy.ops.flock.clip_to_sidecar
+    assert move() == {"FINISHED"} and inside(modules, flock) == EVERYBODY
+
+
+@pytest.mark.parametrize("shot_bakes", [False, True])
+def test_what_a_check_of_an_override_found_is_known_after_reopening(modules, asset, tmp_path, shot_bakes):
+    """Of a clip that is linked with the asset, and of one that lies beside the shot."""
+    item = override_in_shot(asset, tmp_path)
+    activate(item)
+    if shot_bakes:
+        item.flock.storage = "SIDECAR"
+        bpy.ops.flock.bake()
+    assert inside(modules, item) == 0
+    block(item)
+    bpy.ops.flock.check_flight()
+    assert inside(modules, item) == EVERYBODY
+    item = reopened(tmp_path)
+    assert inside(modules, item) == EVERYBODY
+    item.override_library.hierarchy_root.override_library.resync(bpy.context.scene, view_layer=bpy.context.view_layer)
+    item = next(other for other in bpy.data.objects if other.flock.is_flock and other.override_library)
+    assert inside(modules, item) == EVERYBODY
+
+
+def test_flocks_that_share_a_clip_are_checked_one_by_one(modules, flock, tmp_path):
+    twin = duplicate(flock, linked=True)
+    block(flock)
+    twin.flock.repulsors = None
+    activate(flock)
+    bpy.ops.flock.check_flight()
+    assert (inside(modules, flock), inside(modules, twin)) == (EVERYBODY, 0)
+    activate(twin)
+    bpy.ops.flock.check_flight()
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=bpy.data.filepath)
+    assert [inside(modules, bpy.data.objects[name]) for name in ("Flock", "Flock.001")] == [EVERYBODY, 0]
+
+
+@pytest.fixture
+def unblock(flock):
+    """Puts the repulsor back to where it was."""
+    repulsor = flock.flock.repulsors.objects[0]
+    before = tuple(repulsor.location), repulsor.empty_display_size
+
+    def put_back():
+        repulsor.location, repulsor.empty_display_size = before
+
+    return put_back
+
+
+def test_a_bake_is_checked_anew_even_where_its_bits_are_the_old_ones(modules, flock, unblock):
+    made = modules.clip.record(flock.data)["hash"]
+    block(flock)
+    bpy.ops.flock.check_flight()
+    assert inside(modules, flock) == EVERYBODY
+    unblock()
+    bpy.ops.flock.bake()
+    assert modules.clip.record(flock.data)["hash"] == made and inside(modules, flock) == 0
+
+
+def test_what_a_check_found_is_not_forgotten_by_extending(modules, flock, unblock):
+    block(flock)
+    bpy.ops.flock.check_flight()
+    unblock()
+    bpy.ops.flock.extend(frames=3)
+    assert modules.clip.header(flock.data).frames == 8 and inside(modules, flock) == EVERYBODY
+
+
+def test_what_was_found_out_about_another_clip_says_nothing(modules, flock):
+    block(flock)
+    bpy.ops.flock.check_flight()
+    flock.data = modules.bake.spawn_clip(flock, bpy.context.scene)
+    assert modules.checking.lines(flock) == []
+
+
+def test_a_linked_flock_is_checked_where_it_is_its_own(modules, asset):
+    path, _ = asset
+    with bpy.data.libraries.load(str(path), link=True) as (_, target):
+        target.collections = ["Flock"]
+    bpy.context.scene.collection.children.link(target.collections[0])
+    activate(bpy.data.objects["Flock"])
+    with pytest.raises(RuntimeError, match="make a library override, or check it there"):
+        bpy.ops.flock.check_flight()

@@ -374,7 +374,7 @@ def look_as_the_panel_does():
     assert len(list(bake.state_lines(flock, scene))) > 2 and not list(bake.problems(flock, scene))
     assert stale.sentence(flock, scene) == "Up to date"
     assert not clip_operators.can_reclaim(flock)
-    assert len(checking.lines(flock.data)) == 6
+    assert len(checking.lines(flock)) == 6
 
 def anonymous_bytes():
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -218,13 +218,6 @@ def lengthen(flock_addon, flock):
     bpy.context.scene.frame_end = 8
 
 
-def unchecked(flock_addon, flock):
-    clip = flock_addon.clip
-    clip.set_record(
-        flock.data, {name: value for name, value in clip.record(flock.data).items() if name not in clip.LATER}
-    )
-
-
 def to_sidecar(flock_addon, flock):
     bpy.ops.flock.clip_to_sidecar()
 
@@ -248,7 +241,7 @@ CASES = {
     "extend": (lengthen, {}),
     "rebake": (other_seed, {"start": 3}),
     "free": (nothing, {}),
-    "check_flight": (unchecked, {}),
+    "check_flight": (nothing, {}),
     "clip_to_sidecar": (nothing, {}),
     "clip_to_file": (to_sidecar, {}),
     "clip_reclaim": (other_mesh, {}),
@@ -261,8 +254,8 @@ CASES = {
 def everything(flock_addon):
     """All that an operator may change: objects, what they show, what the clips know, where they lie."""
     clip = flock_addon.clip
-    clips = sorted((item.name, str(clip.header(item.data)), clip.record(item.data)) for item in bpy.data.objects
-                   if clip.is_clip(item.data))  # fmt: skip
+    clips = sorted((item.name, str(clip.header(item.data)), clip.record(item.data), item.flock.flight_check)
+                   for item in bpy.data.objects if clip.is_clip(item.data))  # fmt: skip
     libraries = sorted(item.data.library.filepath for item in bpy.data.objects if item.data and item.data.library)
     bpy.context.scene.frame_set(4)
     return names(), clips, libraries, shown().tolist()

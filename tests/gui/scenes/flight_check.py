@@ -37,7 +37,7 @@ def spoil():
 def jump():
     checking = importlib.import_module("bl_ext.user_default.flock.flock_addon.checking")
     flock = bpy.context.view_layer.objects.active
-    line = next(line for line in checking.lines(flock.data) if line.name == "inside")
+    line = next(line for line in checking.lines(flock) if line.name == "inside")
     assert line.is_fault
     bpy.ops.flock.jump('EXEC_DEFAULT', frame=line.frame)
     assert bpy.context.scene.frame_current == line.frame
