@@ -54,7 +54,8 @@ def changes(request, stale):
 # -- settings --------------------------------------------------------------------------------------------------------
 
 LOOKS = {"is_flock", "applied_length", "creature_type", "creature", "creature_collection", "active_repulsor", "storage"}
-"""What does not say how the flock flies."""
+KNOWN = {"identity", "flight_check"}
+"""What does not say how the flock flies: how it looks, and what Flock notes down."""
 EFFECTORS = {"target", "repulsors"}
 RULES = ("separation", "alignment", "cohesion")
 NAMES = {
@@ -79,7 +80,7 @@ def listed() -> list[tuple[str, str]]:
     for entry in group.__annotations__:
         if entry in RULES:
             found += [(entry, part) for part in getattr(properties, f"FLOCK_PG_{entry}").__annotations__]
-        elif entry not in LOOKS | EFFECTORS:
+        elif entry not in LOOKS | KNOWN | EFFECTORS:
             found.append(("", entry))
     return found
 
