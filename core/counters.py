@@ -5,11 +5,14 @@
 STRIDE = 8
 """Numbers that threads change stand so far apart that each has a line of the cache to itself."""
 
-COUNT, START, PLACE, SORT, FLY, RESOLVED, CROWDED, CROWD, READY = (number * STRIDE for number in range(9))
-"""The next task of each phase; boids whose nearest are known; those who wait for smaller cells, and the sum of how many share
-a home with each. From READY on, how many tasks of each phase are done."""
+COUNT, START, PLACE, SORT, BUILT = range(5)
+"""The phases of building the grid, and the one after them. Each has a counter of the tasks that were begun, at its number times STRIDE."""
 
-COUNTERS = (READY // STRIDE + 4) * STRIDE
+FLY, RESOLVED, CROWDED, CROWD, READY = (number * STRIDE for number in range(BUILT, BUILT + 5))
+"""The next chunk to fly; boids whose nearest are known; those who wait for smaller cells, and the sum of how many share a home with
+each. From READY on, how many tasks of each phase are done."""
+
+COUNTERS = READY + STRIDE
 """So many numbers are counted up from zero."""
 
 BEFORE, AFTER, COMPLETE, THICKEST, HANDS = range(COUNTERS, COUNTERS + 5)

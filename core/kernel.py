@@ -17,13 +17,18 @@ from .counters import (
     ASLEEP,
     AWAKE,
     BEFORE,
+    BUILT,
     CALLED,
     COMPLETE,
+    COUNT,
     FLY,
     HANDS,
     HELPERS,
+    PLACE,
     READY,
     RESOLVED,
+    SORT,
+    START,
     STRIDE,
     THICKEST,
     WORKING,
@@ -65,9 +70,6 @@ from .state import RECORD
 SORTS = 16
 """Buckets sorted at a time."""
 
-PHASES = 4
-"""Of building the grid. A flight is in one of these, or in the one after them, when the grid is there."""
-
 PATIENCE = 10_000
 """Looks at a number before a thread lets others run."""
 
@@ -98,9 +100,9 @@ def work(me, board, in_hand, scratch, grid, frame, todo, traits, touched, look, 
         if me == LEAD:
             call(board)
         before, after = numbers_at(board[BEFORE], numbers), numbers_at(board[AFTER], numbers)
-        if in_hand[PHASE] < PHASES:
+        if in_hand[PHASE] < BUILT:
             in_hand[PHASE] = build(in_hand[PHASE], board, before, look.heading != ZERO, frame, scratch, grid)
-            if in_hand[PHASE] < PHASES:
+            if in_hand[PHASE] < BUILT:
                 return LATER
         needed = fly(board, in_hand, todo, scratch, grid, frame, before, traits, after, touched, look, plain, general, nearest,
                      settings, dodging, spheres, attractors, sums)  # fmt: skip
@@ -108,7 +110,7 @@ def work(me, board, in_hand, scratch, grid, frame, todo, traits, touched, look, 
             return needed
         if me == LEAD and is_anybody_at_work(board):
             return LATER
-        in_hand[PHASE] = 0
+        in_hand[PHASE] = COUNT
         if me == LEAD:
             break
         atomic_change(board, mail, WORKING, AWAKE)
@@ -162,24 +164,24 @@ def waits(board, phase, tasks):
 
 @joint()
 def build(phase, board, boids, headings, frame, scratch, grid):
-    """Builds the grid together with the other threads; from `phase` on, 0 at first.
+    """Builds the grid together with the other threads; from `phase` on, COUNT at first.
 
-    Returns PHASES when all is done, else the phase to go on with when the others have had a chance to run.
+    Returns BUILT when all is done, else the phase to go on with when the others have had a chance to run.
     """
     following = grid.following
     ranges, buckets = following.shape[0], following.shape[1]
     sorts = (buckets + SORTS - 1) // SORTS
-    while phase < PHASES:
-        tasks = 1 if phase == 1 else sorts if phase == 3 else ranges
+    while phase < BUILT:
+        tasks = 1 if phase == START else sorts if phase == SORT else ranges
         while True:
             task = atomic_add(board, phase * STRIDE, 1)
             if task >= tasks:
                 break
-            if phase == 0:
+            if phase == COUNT:
                 hash_grid.count_range(task, ranges, boids, frame, grid)
-            elif phase == 1:
+            elif phase == START:
                 hash_grid.start_buckets(ranges, grid)
-            elif phase == 2:
+            elif phase == PLACE:
                 hash_grid.place_range(task, ranges, grid)
             else:
                 for bucket in range(task * SORTS, min((task + 1) * SORTS, buckets)):
