@@ -337,7 +337,7 @@ def store_packed(typing, mask, numbers, array, index):
     pack = _pack_sixteen if HAS_AVX512 else _pack_eight_by_eight
 
     def generate(context, builder, signature, args):
-        pack(builder, *args[:2], _pointer(context, builder, signature.args[2], *args[2:]))
+        pack(builder, args[0], args[1], _pointer(context, builder, signature.args[2], args[2], args[3]))
         return context.get_dummy_value()
 
     return types.void(MASK, numbers, array, types.intp), generate
@@ -355,7 +355,7 @@ def _pack_sixteen(builder, mask, numbers, pointer):
 
 
 def _pack_eight_by_eight(builder, mask, numbers, pointer):
-    """By a table that tells for each mask of eight lanes which of them come first."""
+    """By a table of which lanes each mask names."""
     byte, whole, integers = ir.IntType(8), ir.IntType(64), ir.VectorType(ir.IntType(32), 8)
     kind = ir.VectorType(numbers.type.element, 8)
     permute = cgutils.get_or_insert_function(
@@ -363,9 +363,7 @@ def _pack_eight_by_eight(builder, mask, numbers, pointer):
         ir.FunctionType(kind, [kind, integers]),
         "llvm.x86.avx2.permps" if kind.element == ir.FloatType() else "llvm.x86.avx2.permd",
     )
-    table = cgutils.global_constant(
-        builder.module, "flock.lanes_first", ir.Constant(ir.ArrayType(whole, 256), LANES_FIRST)
-    )
+    table = cgutils.global_constant(builder.module, "named_lanes", ir.Constant(ir.ArrayType(whole, 256), NAMED_LANES))
     for first in (0, 8):
         half = ir.Constant(integers, list(range(first, first + 8)))
         bits = builder.bitcast(builder.shuffle_vector(mask, mask, half), byte)
@@ -376,8 +374,8 @@ def _pack_eight_by_eight(builder, mask, numbers, pointer):
         pointer = builder.gep(pointer, [builder.zext(builder.ctpop(bits), whole)])
 
 
-LANES_FIRST = [int.from_bytes(sorted(range(8), key=lambda lane: not bits >> lane & 1), "little") for bits in range(256)]
-"""The eight lanes, those first that a mask of as many bits names: a byte for each."""
+NAMED_LANES = [int.from_bytes([lane for lane in range(8) if bits >> lane & 1], "little") for bits in range(256)]
+"""Those of eight lanes that a mask of as many bits names, a byte for each."""
 
 
 @intrinsic
