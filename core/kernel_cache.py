@@ -77,11 +77,14 @@ class JointCompiler(PartCompiler):
 
 
 class KernelCache(FunctionCache):
-    """As numba's own, which sees a change in a function's own file alone: others that it calls are part of its code, too."""
+    """As numba's own, which sees a change in a function's own file alone: others that it calls are part of its code, too.
+
+    And so are the names of modules: in a checkout that is linked in as an extension, the same files are another package's.
+    """
 
     def __init__(self, function) -> None:
         super().__init__(function)
-        self._cache_file._source_stamp = sources(Path(function.__code__.co_filename).parent)
+        self._cache_file._source_stamp = sources(Path(function.__code__.co_filename).parent), function.__module__
 
 
 @functools.cache

@@ -89,6 +89,21 @@ def test_a_kernel_that_was_read_can_be_laid_into_another_one(folder):
     assert called(folder, 1.0, "twice") == (14, 0, False)
 
 
+def test_code_of_the_same_file_in_another_package_is_not_read(folder):
+    """A checkout may be linked in as an extension, whose name this process does not know."""
+    packages = folder / "packages"
+    packages.mkdir()
+    (packages / "linked").symlink_to(folder)
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    for module, path in (("linked.part", packages), ("part", folder), ("part", folder)):
+        script = f"from {module} import part; import numba; call = numba.njit(lambda x, y: part(x, y)); print(call(2.0, 3.0))"
+        environment["PYTHONPATH"] = os.pathsep.join((str(path), str(ROOT)))
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
+        assert done.stdout == "7.0\n"
+
+
 FLY = """
 import sys
 from core import steering
