@@ -93,11 +93,13 @@ def grid_for(count: int, ranges: int) -> Grid:
 def cell(coordinate, axis, frame):
     """Number of the cell along one axis; in float64, so that no boid strays into a cell that is not its own.
 
+    What is no number is in the first cell.
+
     `frame` float64 (3, 3): where the middle cells begin; 1 / the cells' sizes; and how many cells make up the period of a periodic box,
     or 0.
     """
     place = (np.float64(coordinate) - frame[0, axis]) * frame[1, axis] + MIDDLE
-    return np.int64(min(max(place, 0.0), 1.0 * LAST))
+    return np.int64(min(place, 1.0 * LAST)) if place > 0.0 else np.int64(0)
 
 
 @compiled(forceinline=True)
@@ -105,7 +107,7 @@ def cell_in_period(coordinate, axis, frame):
     """As `cell`, in a periodic box."""
     place = (np.float64(coordinate) - frame[0, axis]) * frame[1, axis]
     place -= np.floor(place / frame[2, axis]) * frame[2, axis]
-    return MIDDLE + min(np.int64(place), np.int64(frame[2, axis]) - 1)
+    return MIDDLE + (min(np.int64(place), np.int64(frame[2, axis]) - 1) if place > 0.0 else np.int64(0))
 
 
 @compiled(forceinline=True)

@@ -18,7 +18,7 @@ from .counters import AFTER, BEFORE, COMPLETE, COUNTERS, CROWD, CROWDED, RESOLVE
 from .crew import Crew
 from .effectors import Effectors, attractor, spheres
 from .kernel_settings import is_periodic
-from .settings import RULES, Settings
+from .settings import RULES, FlockError, Settings
 from .state import Memory, State, Traits, spawn
 
 VERSION = numba.__version__
@@ -135,6 +135,8 @@ class Stepper(reference.Stepper):
             set_frame(flight, state.position, size, settings)
             self._work(flight)
             left -= int(board[RESOLVED])
+            if board[COMPLETE] and not (board[RESOLVED] or board[CROWDED]):
+                raise FlockError(f"{left} boids cannot find their neighbours: fly with the reference engine")
             if board[CROWDED] and finer:
                 # those who stand thickest next, in cells that suit them; then who is left, in larger ones again
                 together = board[CROWD] / board[CROWDED]
@@ -265,7 +267,7 @@ def first_size(position: np.ndarray, settings: Settings, reach: float) -> float:
         smaller = room ** (1 / axes)
         if extent > 0 and (axes == 1 or extent > smaller):
             size = smaller
-    return min(size, reach)
+    return size if size < reach else reach  # the reach also where some are no numbers
 
 
 def set_frame(flight: Flight, position: np.ndarray, size: float, settings: Settings) -> None:

@@ -35,6 +35,18 @@ BRAKE = F(0.9997 * STEEPEST)
 """As in `avoidance.braked`, on the safe side."""
 
 
+@compiled(forceinline=True)
+def vector_at(rows, index):
+    """A vector that stands in three rows."""
+    return rows[index], rows[index + CHUNK], rows[index + 2 * CHUNK]
+
+
+@compiled(forceinline=True)
+def put(rows, index, vector):
+    """See `vector_at`."""
+    rows[index], rows[index + CHUNK], rows[index + 2 * CHUNK] = F(vector[0]), F(vector[1]), F(vector[2])
+
+
 @compiled()
 def mark_near(rows, lanes, sphere, swerve):
     """Counts for each boid the spheres that may matter to it: those it may come to while it looks ahead, or within a step and a frame."""
@@ -95,8 +107,8 @@ def push_of(x, y, z, u, v, w, sphere, swerve):
 @joint()
 def steer(lane, rows, spheres, swerve):
     """Turns one boid's new velocity away from the spheres ahead: see `avoidance.steered`."""
-    x, y, z = rows[POSITION + lane], rows[POSITION + CHUNK + lane], rows[POSITION + 2 * CHUNK + lane]
-    u, v, w = rows[NEW_VELOCITY + lane], rows[NEW_VELOCITY + CHUNK + lane], rows[NEW_VELOCITY + 2 * CHUNK + lane]
+    x, y, z = vector_at(rows, POSITION + lane)
+    u, v, w = vector_at(rows, NEW_VELOCITY + lane)
     strongest = a = b = c = ZERO
     for index in range(len(spheres)):
         push, px, py, pz = push_of(x, y, z, u, v, w, spheres[index], swerve)
@@ -117,11 +129,7 @@ def steer(lane, rows, spheres, swerve):
     speed = max(speed, HALF * step)
     scale = min(ONE, speed / max(step, TINY))
     u, v, w = direction(u + scale * a, v + scale * b, w + scale * c)
-    rows[NEW_VELOCITY + lane], rows[NEW_VELOCITY + CHUNK + lane], rows[NEW_VELOCITY + 2 * CHUNK + lane] = (
-        u * speed,
-        v * speed,
-        w * speed,
-    )
+    put(rows, NEW_VELOCITY + lane, (u * speed, v * speed, w * speed))
 
 
 @joint()
@@ -138,11 +146,14 @@ def steer_all(rows, lanes, spheres, swerve):
 
 
 @compiled()
-def touches(lane, rows, sphere, swerve):
-    """Whether the guarantee may have to do something about one boid: near its way, or in the way of its brakes, is the sphere."""
-    x, y, z = rows[POSITION + lane], rows[POSITION + CHUNK + lane], rows[POSITION + 2 * CHUNK + lane]
-    p, q, r = rows[NEW_POSITION + lane], rows[NEW_POSITION + CHUNK + lane], rows[NEW_POSITION + 2 * CHUNK + lane]
-    u, v, w = rows[NEW_VELOCITY + lane], rows[NEW_VELOCITY + CHUNK + lane], rows[NEW_VELOCITY + 2 * CHUNK + lane]
+def touches(lane, rows, sphere, swerve, aside):
+    """Whether the guarantee may have to do something about one boid: near its way, or in the way of its brakes, is the sphere.
+
+    `aside`: how far from the straight way it may have come.
+    """
+    x, y, z = vector_at(rows, POSITION + lane)
+    p, q, r = vector_at(rows, NEW_POSITION + lane)
+    u, v, w = vector_at(rows, NEW_VELOCITY + lane)
     bx, by, bz = x - sphere.first[0], y - sphere.first[1], z - sphere.first[2]
     ex, ey, ez = p - sphere.last[0], q - sphere.last[1], r - sphere.last[2]
     dx, dy, dz = ex - bx, ey - by, ez - bz
@@ -151,7 +162,7 @@ def touches(lane, rows, sphere, swerve):
     skin = swerve.rounding * (
         abs(p) + abs(q) + abs(r) + abs(sphere.last[0]) + abs(sphere.last[1]) + abs(sphere.last[2])
     )
-    near = max(sphere.radius, sphere.last_radius) * (ONE + swerve.rounding) + swerve.clearance + skin
+    near = max(sphere.radius, sphere.last_radius) * (ONE + swerve.rounding) + swerve.clearance + skin + aside
     if nx * nx + ny * ny + nz * nz < near * near:
         return True
     distance = np.sqrt(ex * ex + ey * ey + ez * ez)
@@ -171,15 +182,28 @@ def kept_out(lane, rows, spheres, swerve):
     """
     touched, number = 0, 0
     for index in range(len(spheres)):
-        if touches(lane, rows, spheres[index], swerve):
+        if touches(lane, rows, spheres[index], swerve, ZERO):
             touched, number = index, number + 1
     if number == 0:
         return True
-    if number > 1 or swerve.slides == 0 or not slide(lane, rows, spheres[touched], swerve):
+    if number > 1 or swerve.slides == 0:
         return False
-    for index in range(len(spheres)):  # along the one, it may have come to another
-        number += index != touched and touches(lane, rows, spheres[index], swerve)
-    return number == 1
+    end, velocity = vector_at(rows, NEW_POSITION + lane), vector_at(rows, NEW_VELOCITY + lane)
+    aside = slide(lane, rows, spheres[touched], swerve)
+    if aside < ZERO:
+        return False
+    for index in range(len(spheres)):
+        if index != touched and touches(lane, rows, spheres[index], swerve, aside):
+            # along the one it has come to another: `avoidance.resolve` begins where it was before it slid
+            put(rows, NEW_POSITION + lane, end)
+            put(rows, NEW_VELOCITY + lane, velocity)
+            return False
+    return True
+
+
+@compiled(forceinline=True)
+def in_float64(a):
+    return np.float64(a[0]), np.float64(a[1]), np.float64(a[2])
 
 
 @compiled(forceinline=True)
@@ -195,25 +219,20 @@ def unit_and_length(a):
 
 @compiled()
 def slide(lane, rows, sphere, swerve):
-    """`avoidance.swept`, `avoidance.freed` and `avoidance.braked` for one boid and one sphere, in float64; False for who starts inside."""
-    start = (
-        np.float64(rows[POSITION + lane]),
-        np.float64(rows[POSITION + CHUNK + lane]),
-        np.float64(rows[POSITION + 2 * CHUNK + lane]),
-    )
-    end = (np.float64(rows[NEW_POSITION + lane]), np.float64(rows[NEW_POSITION + CHUNK + lane]),
-           np.float64(rows[NEW_POSITION + 2 * CHUNK + lane]))  # fmt: skip
-    velocity = (np.float64(rows[NEW_VELOCITY + lane]), np.float64(rows[NEW_VELOCITY + CHUNK + lane]),
-                np.float64(rows[NEW_VELOCITY + 2 * CHUNK + lane]))  # fmt: skip
-    first = (np.float64(sphere.first[0]), np.float64(sphere.first[1]), np.float64(sphere.first[2]))
-    last = (np.float64(sphere.last[0]), np.float64(sphere.last[1]), np.float64(sphere.last[2]))
+    """`avoidance.swept`, `avoidance.freed` and `avoidance.braked` for one boid and one sphere, in float64.
+
+    Returns how far it was pushed aside, no less; -1 for who starts inside, and is left as it was.
+    """
+    start = in_float64(vector_at(rows, POSITION + lane))
+    end, velocity = in_float64(vector_at(rows, NEW_POSITION + lane)), in_float64(vector_at(rows, NEW_VELOCITY + lane))
+    first, last = in_float64(sphere.first), in_float64(sphere.last)
     moves = plus((0.0, 0.0, 0.0), 1.0 / swerve.dt, plus(last, -1.0, first))
     begun, ended = np.float64(sphere.radius), np.float64(sphere.last_radius)
     grows, clearance = (ended - begun) / swerve.dt, np.float64(swerve.clearance)
     gap = min(unit_and_length(plus(start, -1.0, first))[1] - begun, clearance)
     if gap < 0.0:
-        return False
-    share = 0.0
+        return -ONE
+    share = pushed = 0.0
     for _ in range(BOUNCES):
         centre = plus(first, share, plus(last, -1.0, first))
         radius = begun + share * (ended - begun) + gap
@@ -235,6 +254,7 @@ def slide(lane, rows, sphere, swerve):
             plus(end, deep, normal),
             share + way * (1.0 - share),
         )
+        pushed += deep
         velocity = plus(velocity, -min(dot(velocity, normal) - dot(moves, normal) - grows, 0.0), normal)
     away, distance = unit_and_length(plus(end, -1.0, last))
     scale = (
@@ -243,11 +263,10 @@ def slide(lane, rows, sphere, swerve):
     missing = max(clearance, ROUNDING * scale + 1e-12) - (distance - ended)
     if missing > 0.0:
         end = plus(end, missing * 1.000001, away)
-        distance += missing * 1.000001
+        distance, pushed = distance + missing * 1.000001, pushed + missing * 1.000001
         velocity = plus(velocity, -min(dot(velocity, away) - dot(moves, away) - grows, 0.0), away)
     inward = grows + dot(moves, away) - dot(velocity, away)
     velocity = plus(velocity, max(inward - STEEPEST * max(distance - ended, 0.0) / swerve.frame, 0.0), away)
-    for axis in range(3):
-        rows[NEW_POSITION + axis * CHUNK + lane] = F(end[axis])
-        rows[NEW_VELOCITY + axis * CHUNK + lane] = F(velocity[axis])
-    return True
+    put(rows, NEW_POSITION + lane, end)
+    put(rows, NEW_VELOCITY + lane, velocity)
+    return F(pushed)

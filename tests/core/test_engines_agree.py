@@ -296,3 +296,30 @@ def test_spheres_that_come_at_many_body_lengths_a_step_are_met_alike_by_both_eng
         balls = spheres(np.concatenate((centre, last)), np.concatenate((radius, large)))
         state = _state(60, rng.normal(size=(60, 3)), rng.normal(size=(60, 3)) * 0.5, 1, 40)
         assert_engines_agree(settings, state, Effectors(spheres=balls).at(0), 1 / 48)
+
+
+@pytest.mark.parametrize(
+    ("place", "radius", "speed"), [(0.25, 0.2, 20.0), (0.4, 0.3, 30.0), (0.0, 0.06, 30.0), (-0.03, 0.06, 30.0)]
+)
+def test_who_slides_along_one_sphere_into_another_is_kept_out_alike_by_both_engines(place, radius, speed):
+    """Small boids dive at the ground, a huge sphere, and slide along it to a small one that hovers above, or sticks out of it: over
+    a low one the straight way to where they come leads, and not the bent one that they fly."""
+    rng, count = np.random.default_rng(1), 400
+    alone = {rule: replace(getattr(Settings(), rule), weight=0.0) for rule in ("separation", "alignment", "cohesion")}
+    settings = replace(Settings(count=count).scaled(0.02), avoidance="SLIDE", max_speed=1e3, look_ahead=0.0, **alone)
+    scene = Effectors(spheres=spheres([[0.0, 0.0, -50.0], [0.0, 0.0, place]], [50.0, radius])).at(0)
+    around = rng.uniform(0, TURN, count)
+    out, up = np.stack((np.cos(around), np.sin(around), np.zeros(count)), axis=1), np.array([0.0, 0.0, 1.0])
+    away, above, along, down = (
+        rng.uniform(*ends, (count, 1)) for ends in ((0.1, 0.3), (0.03, 0.3), (0.5, 1), (0.3, 2))
+    )
+    state = _state(count, (radius + away) * out + above * up, speed * (-along * out - down * up), 1, 40)
+    close = lambda array: array * (1 + rng.uniform(-1e-6, 1e-6, (count, 3)))  # noqa: E731
+    nearby = [replace(state, position=close(state.position), velocity=close(state.velocity)) for _ in range(40)]
+    ours, theirs, *others = (
+        stepper(engine)(settings, Traits(settings), 1).step(start, scene, 1 / 48).velocity
+        for engine, start in [("NUMBA", state), *(("REFERENCE", start) for start in (state, *nearby))]
+    )
+    sure = np.max([np.abs(other - theirs) for other in others], axis=(0, 2)) < 1e-3 * speed  # who does not just touch
+    assert sure.sum() > 30
+    assert np.abs(ours - theirs)[sure].max() < 2e-3 * speed

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The compiled engine finds the same neighbours and flies the same flight as the reference, whatever the number of threads."""
 
+import itertools
 from dataclasses import fields, replace
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from core import (
     Boxes,
     Effectors,
+    FlockError,
     Path,
     Planes,
     Predators,
@@ -268,6 +270,35 @@ BUSY = Effectors(
     attractors=attractor((3.0, 8.0, 1.0), weight=1.5, radius=30.0, arrival=6.0),
     spheres=spheres([[0, 9, 0], [4, 12, 1]], [3, 2]),
 )
+
+
+@pytest.mark.parametrize("space", ["OPEN", "BOX"])
+@pytest.mark.parametrize("neighbours", [0, 7])
+@pytest.mark.parametrize("place", [np.nan, np.inf, -np.inf, 3e38])
+def test_places_that_are_no_numbers_or_out_of_all_bounds_keep_no_step_from_its_end(
+    place, neighbours, space, monkeypatch
+):
+    for count, some in itertools.product((7, 20, 300), (1, 3, 7)):
+        flock = Settings(count=count, neighbours=neighbours, space=space, boundary="PERIODIC")
+        state, stepper = spawn(flock), steering.Stepper(flock, Traits(flock), 1)
+        state.position[:: count // some] = place
+        monkeypatch.setattr(stepper, "_work", counted(stepper._work, most=30))
+        with np.errstate(all="ignore"):
+            assert len(stepper.step(state, Effectors().at(0), 1 / 24)) == count
+
+
+def counted(function, most):
+    """The function, which may be called so often."""
+    left = iter(range(most))
+    return lambda *args: (next(left), function(*args))
+
+
+def test_a_pass_in_which_nobody_finds_its_neighbours_is_an_error_and_not_tried_for_ever(monkeypatch):
+    flock = Settings(count=20)
+    stepper = steering.Stepper(flock, Traits(flock), 1)
+    monkeypatch.setattr(stepper, "_work", counted(lambda flight: None, most=30))
+    with pytest.raises(FlockError, match="20 boids cannot find"):
+        stepper.step(spawn(flock), Effectors().at(0), 1 / 24)
 
 
 def step_of_both(flock, effectors=BUSY, wish=None):
