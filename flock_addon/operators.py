@@ -18,6 +18,10 @@ from .compat import Result
 log = logging.getLogger(__name__)
 
 LINKED_SCENE = "The scene is linked from another file: do this there, or in a scene of this file"
+_ESC_ENDS_IN = {"FILE_BROWSER", "IMAGE_EDITOR", "SEQUENCE_EDITOR"}
+"""Editors in which Blender's own keymap gives Esc a meaning."""
+_JOBS = ("RENDER", "OBJECT_BAKE", "COMPOSITE")
+"""What else Esc ends."""
 REPULSOR_RADIUS = 5.0
 """Of a new repulsor, body lengths."""
 
@@ -214,7 +218,7 @@ class JobOperator(bpy.types.Operator):
         return {"RUNNING_MODAL"}
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> Result:
-        if event.type == "ESC" and event.value == "PRESS":
+        if event.type == "ESC" and event.value == "PRESS" and _is_meant(context, event):
             self._job.cancel()
             self._end(context)
             self.report({"INFO"}, self.cancelled)
@@ -231,7 +235,7 @@ class JobOperator(bpy.types.Operator):
         if done:
             self._end(context)
             return self._finish()
-        _show(context, f"Flock: {self._job.message} ({self._job.progress:.0%}).  Esc: cancel")
+        _show(context, f"Flock: {self._job.message} ({self._job.progress:.0%}).  {way_to_cancel(context)}")
         return {"RUNNING_MODAL"}
 
     def _sentence(self, error: Exception) -> str:
@@ -255,6 +259,29 @@ class JobOperator(bpy.types.Operator):
     def _finish(self) -> Result:
         self.report(*self.done(self._job))
         return {"FINISHED"}
+
+
+def _is_meant(context: bpy.types.Context, event: bpy.types.Event) -> bool:
+    """Whether an Esc is to cancel the job, which may cost hours, and not to end something else: playback, a render, what an
+    editor is at.
+    """
+    if event.shift or event.ctrl or event.alt or event.oskey:
+        return False
+    under = (
+        area.type
+        for area in context.window.screen.areas
+        if 0 <= event.mouse_x - area.x < area.width and 0 <= event.mouse_y - area.y < area.height
+    )
+    return not _plays(context) and not any(map(bpy.app.is_job_running, _JOBS)) and _ESC_ENDS_IN.isdisjoint(under)
+
+
+def _plays(context: bpy.types.Context) -> bool:
+    return any(window.screen.is_animation_playing for window in context.window_manager.windows)
+
+
+def way_to_cancel(context: bpy.types.Context) -> str:
+    """How a job is cancelled that is under way in the window."""
+    return "Press Esc to stop playing, and again to cancel" if _plays(context) else "Press Esc to cancel"
 
 
 class _BakeOperator(JobOperator):
@@ -549,7 +576,7 @@ def register() -> None:
 
 def unregister() -> None:
     bpy.types.VIEW3D_MT_add.remove(_draw_add_menu)
-    for job in list(bake.running.values()):
+    for job in list(bake.running.values()):  # an update of the extension is no wish to lose what is done
         job.cancel()
     bake.engine.stop()
     _unregister()

@@ -69,7 +69,7 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
         if job:
             layout.progress(factor=job.progress, text=f"{job.progress:.0%}")
             _draw_lines(layout, job.message)
-            layout.label(text="Press Esc to cancel")
+            layout.label(text=operators.way_to_cancel(bpy.context))
             return
         _draw_range(layout, flock.flock, scene)
         baked, unfinished = bake.has_clip(flock), operators.unfinished(flock)

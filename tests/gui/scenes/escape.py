@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # ruff: noqa: F821
-"""Esc during a bake: the flock is as it was, the window lives, and the next bake works."""
+"""Esc during a bake: the flock is as it was, the window lives, and the next bake works. An Esc for something else ends only that."""
 
 import subprocess
 
@@ -9,10 +9,38 @@ flock = long_bake(count=2000, frames=5000)
 name, before = flock.name, flock.data.name_full
 
 
+def keys(place, *names):
+    """Pressed one after the other, with the mouse there, pixels from the upper left corner."""
+    subprocess.Popen(["xdotool", "mousemove", *map(str, place), "key", *names])
+
+
+def plays():
+    return bpy.context.screen.is_animation_playing
+
+
+def play():
+    bpy.ops.screen.animation_play()
+    assert plays()
+    keys((500, 500), "Escape")
+    when(lambda: not plays(), elsewhere)
+
+
+def elsewhere():
+    """Over an editor that has an Esc of its own, and with a modifier; the arrow key tells when these were handled."""
+    assert bake.running, "the Esc was for the playback"
+    other = next(area for area in bpy.context.screen.areas if area.type == 'PROPERTIES')
+    other.type = 'IMAGE_EDITOR'
+    frame = bpy.context.scene.frame_current
+    keys((other.x + other.width // 2, bpy.context.window.height - other.y - other.height // 2), "Escape")
+    keys((500, 500), "shift+Escape", "Right")
+    when(lambda: bpy.context.scene.frame_current == frame + 1, press)
+
+
 def press():
+    assert bake.running
     drawing = redraw_seconds()
     pressed = time.monotonic()
-    subprocess.Popen(["xdotool", "mousemove", "500", "500", "key", "Escape"])
+    keys((500, 500), "Escape")
     when(lambda: not bake.running, lambda: check(time.monotonic() - pressed, drawing))
 
 
@@ -29,4 +57,4 @@ def check(seconds, drawing):
     when(baked, done)
 
 
-when(lambda: tab_is_open() and flying(), press)
+when(lambda: tab_is_open() and flying(), play)
