@@ -577,6 +577,6 @@ def register() -> None:
 def unregister() -> None:
     bpy.types.VIEW3D_MT_add.remove(_draw_add_menu)
     for job in list(bake.running.values()):  # an update of the extension is no wish to lose what is done
-        job.cancel()
+        job.stop()
     bake.engine.stop()
     _unregister()

@@ -413,6 +413,18 @@ def test_where_each_name_is_taken_it_is_said(modules, flock, stop_after, monkeyp
     assert [path.read_bytes() for path in scratch_files(tmp_path)] == before
 
 
+def test_the_extension_may_be_disabled_or_updated_meanwhile(modules, flock, flock_addon):
+    job = half_baked(modules, flock)
+    flock_addon.unregister()
+    try:
+        job._flight.join()
+        assert not modules.bake.running
+    finally:
+        flock_addon.register()
+    assert modules.operators.unfinished(flock).frames >= 5
+    assert bpy.ops.flock.resume() == {"FINISHED"}
+
+
 def test_another_file_that_is_opened_meanwhile_leaves_it(modules, flock, tmp_path):
     job = half_baked(modules, flock)
     job.stop()
