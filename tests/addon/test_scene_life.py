@@ -260,6 +260,80 @@ def test_a_linked_flock_says_what_to_do_and_is_not_touched(modules, asset, tmp_p
     assert modules.stale.changes(item, exact=True) in ([], ["Frame range"])
 
 
+def link(path, kind):
+    """Links what is called so, or the scene."""
+    with bpy.data.libraries.load(str(path), link=True) as (_, target):
+        setattr(target, kind, ["Scene" if kind == "scenes" else "Flock"])
+    return getattr(target, kind)[0]
+
+
+def linked_object(asset, tmp_path):
+    bpy.context.scene.collection.objects.link(link(asset[0], "objects"))
+
+
+def linked_collection(asset, tmp_path):
+    bpy.context.scene.collection.children.link(link(asset[0], "collections"))
+
+
+def linked_scene(asset, tmp_path):
+    bpy.context.window.scene = link(asset[0], "scenes")
+
+
+def appended_and_excluded(asset, tmp_path):
+    append(asset[0])
+    bpy.context.view_layer.layer_collection.children["Flock"].exclude = True
+
+
+def appended_and_hidden(asset, tmp_path):
+    append(asset[0])
+    bpy.data.objects["Flock"].hide_set(True)
+
+
+PLACES = (linked_object, linked_collection, linked_scene, override_in_shot, appended_and_excluded, appended_and_hidden)
+OPERATORS = (
+    "check",
+    "check_flight",
+    "jump",
+    "export_points",
+    "clip_to_file",
+    "clip_to_sidecar",
+    "clip_reclaim",
+    "clips_remove_unused",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_can_be_asked_of_a_clip_works_or_is_a_sentence_wherever_the_flock_is(modules, asset, tmp_path, place):
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    place(asset, tmp_path)
+    flock = max(modules.properties.flocks(bpy.context.scene), key=lambda item: item.override_library is not None)
+    bpy.context.view_layer.update()
+    if flock in bpy.context.view_layer.objects.values():
+        activate(flock)
+    done, said = 0, []
+    for name in OPERATORS:
+        operator = getattr(bpy.ops.flock, name)
+        if operator.poll():
+            try:
+                done += operator() == {"FINISHED"}
+            except RuntimeError as error:
+                said.append(str(error))
+    assert done >= 3 and not any("Traceback" in sentence for sentence in said)
+    modules.checking.lines(flock)
+    assert all(isinstance(sentence, str) for sentence in modules.bake.problems(flock, bpy.context.scene))
+
+
+def test_an_override_takes_the_assets_clip_into_the_shot(modules, asset, tmp_path):
+    item = override_in_shot(asset, tmp_path)
+    activate(item)
+    assert bpy.ops.flock.clip_to_file() == {"FINISHED"}
+    original = item.override_library.reference
+    assert item.data.library is None and original.data.library == original.library
+    item = reopened(tmp_path)
+    assert item.data.library is None
+    np.testing.assert_array_equal(looks(item), asset[1])
+
+
 # -- names, scenes, files --------------------------------------------------------------------------------------------
 
 
