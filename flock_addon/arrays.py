@@ -50,7 +50,3 @@ class ClipArrays:
         """Stores one moment (core's `State`) as frame `index`."""
         for entry in fields(self):
             getattr(self, entry.name)[index] = getattr(state, entry.name)
-
-    def part(self, begin: int, end: int) -> ClipArrays:
-        """Frames `begin` to `end - 1`, not copied."""
-        return ClipArrays(**{entry.name: getattr(self, entry.name)[begin:end] for entry in fields(self)})

@@ -171,12 +171,6 @@ def splice(
     return new
 
 
-def extend(mesh: bpy.types.Mesh, more: ClipArrays, new_record: Mapping[str, Any] | None = None) -> bpy.types.Mesh:
-    """A new clip: all of this one, and `more` after it. Without a new record the old one is kept."""
-    head = header(mesh)
-    return splice(mesh, head.frames if head else 0, more, record(mesh) if new_record is None else new_record)
-
-
 def _with_header(name: str, parts: tuple[np.ndarray, ...], header: Header) -> np.ndarray:
     """One attribute, flat, with the header's two vertices at its end: float32 ((count * frames + 2) * width,)."""
     width = WIDTHS[name]

@@ -50,15 +50,6 @@ def input_path(modifier: bpy.types.NodesModifier, name: str) -> tuple[Any, str]:
     return modifier, f'["{identifier}"]'
 
 
-def input_data_path(modifier: bpy.types.NodesModifier, name: str) -> str:
-    """The input's data path from its object, for keyframes and drivers."""
-    identifier = socket_identifier(modifier, name)
-    own = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"]'
-    if hasattr(modifier, "properties"):
-        return f"{own}.properties.inputs.{identifier}.value"
-    return f'{own}["{identifier}"]'
-
-
 def get_input(modifier: bpy.types.NodesModifier, name: str) -> Any:
     """The value of one input; a menu's is the name of its item."""
     owner, key = input_path(modifier, name)

@@ -29,6 +29,9 @@ from core.orientation import cross, forward_of, up_of
 FPS = 24.0
 CELL = 400
 COLUMNS = 4
+PICTURES = 12
+SETTLED = 10.0
+"""Seconds after which a flight is judged."""
 
 
 def flight_effectors(settings: Settings, frames: int, sphere: float) -> Effectors:
@@ -86,7 +89,7 @@ def bird(state, length: float) -> np.ndarray:
     return np.stack([np.stack(line, axis=1) for line in ((tail, nose), (place, tips[0]), (place, tips[1]))], axis=1)
 
 
-def draw(frame, settings: Settings, effectors: Effectors, start: int, reach: float) -> Image.Image:
+def draw(frame, settings: Settings, effectors: Effectors, reach: float) -> Image.Image:
     """One picture from the side and slightly above, as far away as the flock is wide, or as `reach` tells."""
     position = np.asarray(frame.state.position, float)
     image = Image.new("RGB", (CELL, CELL), (205, 221, 235))
@@ -96,7 +99,7 @@ def draw(frame, settings: Settings, effectors: Effectors, start: int, reach: flo
         centre = position[np.argmin(np.linalg.norm(position - centre, axis=1))]
     reach = reach or max(np.percentile(np.abs(position - centre), 98) * 1.5, 8 * settings.body_length)
     side, up = np.array((1.0, 0.0, 0.0)), np.array((0.0, 0.5, 0.87))
-    moment = effectors.at((frame.number - start) * settings.substeps)
+    moment = effectors.at((frame.number - 1) * settings.substeps)
     near = np.ones(len(position), bool)
     if (
         moment.predators.radius.size
@@ -134,24 +137,24 @@ def draw(frame, settings: Settings, effectors: Effectors, start: int, reach: flo
     return image
 
 
-def fly(settings: Settings, effectors: Effectors, frames: int, reach: float = 0.0, pictures: int = 12):
-    """Flies the flock: the pictures, and the measures of each of those frames."""
+def fly(settings: Settings, effectors: Effectors, frames: int, reach: float = 0.0):
+    """Flies the flock: the pictures, the measures of each of those frames, and of each later step the share that turns back."""
     simulation = Simulation(settings, effectors, fps=FPS, frames=frames)
-    chosen = set(np.linspace(1, frames, pictures).round().astype(int).tolist())
+    chosen = set(np.linspace(1, frames, PICTURES).round().astype(int).tolist())
     drawn, found, turning, previous, flips = [], [], None, None, []
     for frame in simulation:
         velocity = np.asarray(frame.state.velocity, float)
         heading = velocity / np.maximum(np.linalg.norm(velocity, axis=1), 1e-9)[:, None]
         if previous is not None:
             turn = np.cross(previous, heading)
-            if turning is not None and frame.number > 10 * FPS:
+            if turning is not None and frame.number > SETTLED * FPS:
                 flips.append((np.einsum("ij,ij->i", turn, turning) < 0).mean())
             turning = turn
         previous = heading
         if frame.number in chosen:
             found.append(measures(frame.state.position, frame.state.velocity, settings.body_length))
-            drawn.append(draw(frame, settings, effectors, 1, reach))
-    return simulation, drawn, found, float(np.mean(flips)) if flips else float("nan")
+            drawn.append(draw(frame, settings, effectors, reach))
+    return simulation, drawn, found, flips
 
 
 def main() -> None:
@@ -183,7 +186,9 @@ def main() -> None:
     sheet.save(options.out)
     for row in found:
         sys.stdout.write("  ".join(f"{name} {value:6.3f}" for name, value in row.items()) + "\n")
-    sys.stdout.write(f"{simulation.engine}; heading rate changes sign in {flips:.1%} of frames; {options.out}\n")
+    if flips:
+        sys.stdout.write(f"heading rate changes sign in {np.mean(flips):.1%} of frames after {SETTLED:g} s\n")
+    sys.stdout.write(f"{simulation.engine}; {options.out}\n")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,13 @@ def set_input(flock, item, name, value):
     flock.compat.set_input(flock.nodes.find_modifier(item), name, value)
 
 
+def key_input(flock, item, name, value, frame):
+    """A keyframe of one input of the flock's modifier."""
+    set_input(flock, item, name, value)
+    owner, key = flock.compat.input_path(flock.nodes.find_modifier(item), name)
+    assert owner.keyframe_insert(key, frame=frame)
+
+
 def go_to(frame):
     whole = math.floor(frame)
     bpy.context.scene.frame_set(whole, subframe=frame - whole)

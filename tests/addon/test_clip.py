@@ -49,6 +49,11 @@ def written(clip, frames=6, count=5, seed=1, name="Flock"):
     )
 
 
+def some(arrays, begin, end):
+    """Frames `begin` to `end - 1`."""
+    return type(arrays)(**{name: getattr(arrays, name)[begin:end] for name in NAMES})
+
+
 def shown(mesh, name="Flock"):
     item = bpy.data.objects.new(name, mesh)
     bpy.context.scene.collection.objects.link(item)
@@ -88,7 +93,7 @@ def test_a_clip_without_boids_has_no_vertices(clip, frames):
     assert len(mesh.vertices) == 0
     assert clip.damage(mesh) is None
     assert clip.read(mesh).position.shape == (frames, 0, 3)
-    longer = clip.extend(mesh, arrays(clip, 2, 0))
+    longer = clip.splice(mesh, frames, arrays(clip, 2, 0), {})
     assert clip.header(longer).frames == frames + 2
 
 
@@ -99,8 +104,8 @@ def test_a_header_that_does_not_fit_is_refused(clip):
 
 def test_an_extended_clip_is_the_one_that_was_written_at_once(clip):
     made, whole = written(clip, frames=10)
-    part = clip.write("Flock", made.part(0, 6), clip.Header(5, 6, 1001, 24 / 1.001), {"engine": "NUMBA"})
-    longer = clip.extend(part, made.part(6, 10))
+    part = clip.write("Flock", some(made, 0, 6), clip.Header(5, 6, 1001, 24 / 1.001), {"engine": "NUMBA"})
+    longer = clip.splice(part, 6, some(made, 6, 10), clip.record(part))
     assert_same(clip.read(longer), made)
     assert clip.header(longer) == clip.header(whole)
     assert clip.record(longer)["hash"] == clip.record(whole)["hash"]
@@ -113,14 +118,14 @@ def test_frames_can_be_replaced_from_one_on(clip, new_frames):
     made, mesh = written(clip)
     other = arrays(clip, new_frames, seed=2)
     spliced = clip.read(clip.splice(mesh, 3, other, {}))
-    assert_same(spliced.part(0, 3), made.part(0, 3))
-    assert_same(spliced.part(3, 3 + new_frames), other)
+    assert_same(some(spliced, 0, 3), some(made, 0, 3))
+    assert_same(some(spliced, 3, 3 + new_frames), other)
 
 
 def test_frames_of_another_flock_do_not_fit(clip):
     _, mesh = written(clip)
     with pytest.raises(ValueError, match="do not fit"):
-        clip.extend(mesh, arrays(clip, 2, 4))
+        clip.splice(mesh, 6, arrays(clip, 2, 4), {})
 
 
 @pytest.mark.parametrize("name", NAMES)

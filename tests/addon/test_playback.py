@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from mathutils import Euler, Matrix, Quaternion, Vector
 
-from tests.addon.scenes import cube, dress, go_to, set_input, show
+from tests.addon.scenes import cube, dress, go_to, key_input, set_input, show
 
 ATTRIBUTES = ("id", "velocity", "speed", "bank", "flap", "random", "flock", "part", "rotation")
 
@@ -228,11 +228,8 @@ def test_the_speed_factor_retimes_positions_and_velocities(flock, speed, frame, 
 def test_the_time_offset_can_be_keyframed(flock):
     made = flight(flock)
     item = show(flock, made)
-    modifier = flock.nodes.find_modifier(item)
-    path = flock.compat.input_data_path(modifier, "Time Offset")
     for frame, value in ((1, 0.0), (3, 2.0)):
-        flock.compat.set_input(modifier, "Time Offset", value)
-        assert item.keyframe_insert(path, frame=frame)
+        key_input(flock, item, "Time Offset", value, frame)
     for frame, place in ((1, 0), (3, 4)):
         np.testing.assert_array_equal(points(flock, item, frame)["position"], made.position[place])
 

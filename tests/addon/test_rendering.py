@@ -22,6 +22,7 @@ from tests.addon.scenes import (
     cube,
     dress,
     glow,
+    key_input,
     picture,
     pixels,
     set_input,
@@ -65,11 +66,8 @@ def test_the_blur_streak_is_speed_times_shutter(flock, tmp_path, speed):
 def test_a_keyframed_offset_blurs_and_a_held_clip_does_not(flock, tmp_path):
     stage(tmp_path)
     item = crosser(flock)
-    modifier = flock.nodes.find_modifier(item)
-    path = flock.compat.input_data_path(modifier, "Time Offset")
     for frame, value in ((1, -4.0), (9, 4.0)):  # one frame more for each frame: twice as fast
-        flock.compat.set_input(modifier, "Time Offset", value)
-        item.keyframe_insert(path, frame=frame)
+        key_input(flock, item, "Time Offset", value, frame)
     curve = item.animation_data.action.layers[0].strips[0].channelbags[0].fcurves[0]
     for point in curve.keyframe_points:
         point.interpolation = "LINEAR"
