@@ -79,7 +79,7 @@ class Job:
         self._sampler = sampling.Sampler(flock, scene, self.plan.first, self.plan.frames, self.settings.substeps)
         self._pieces = iter(self._sampler)
         self.stage, self.share = "Sampling the scene", 0.0
-        self.warnings: list[str] = []
+        self.warnings = sampling.unseen_motion(flock, scene)
         """Sentences where the clip is baked, but something about it is not as it may be thought to be."""
         self._along: list[int] = []
         running[self.uid] = self
@@ -401,6 +401,7 @@ def problems(flock: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[str]:
         yield "The count is 0: nothing will be drawn"
     if properties.target(flock) is None:
         yield "Without a target the flock flies where it likes"
+    yield from sampling.unseen_motion(flock, scene)
     problem = clip.missing(flock.data) or clip.damage(flock.data)
     if problem:
         yield problem

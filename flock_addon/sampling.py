@@ -220,6 +220,32 @@ def check_repulsors(items: list[bpy.types.Object]) -> None:
             _check_sphere(item.name, np.array([size]), matrix)
 
 
+def unseen_motion(flock: bpy.types.Object, scene: bpy.types.Scene) -> list[str]:
+    """A sentence for each object that rigid body physics moves, and an effector with it: stand-ins have no physics. Cheap."""
+    world = scene.rigidbody_world
+    if world is None or not world.enabled:
+        return []
+    heeded = [item for item in properties.repulsors(flock) if not item.flock_repulsor.mute]
+    target = properties.target(flock)
+    carriers = (link for item in (target, *heeded) if item for link in _with_parents(item) if _is_simulated(link))
+    return [
+        f"'{name}' is moved by rigid body physics, which a bake does not see: "
+        "bake that to keyframes first (Object > Rigid Body > Bake to Keyframes)"
+        for name in dict.fromkeys(link.name for link in carriers)
+    ]
+
+
+def _with_parents(item: bpy.types.Object | None) -> Iterator[bpy.types.Object]:
+    while item:
+        yield item
+        item = item.parent
+
+
+def _is_simulated(item: bpy.types.Object) -> bool:
+    body = item.rigid_body
+    return bool(body and body.type == "ACTIVE" and body.enabled and not body.kinematic)
+
+
 def _spheres(samples: Samples, inverse: np.ndarray, scale: float) -> Spheres:
     heeded = ~samples.mutes
     radii = world_radii(samples)

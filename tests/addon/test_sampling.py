@@ -139,6 +139,73 @@ def test_keyframed_numbers_of_a_repulsor(sampling, flock, repulsor):
     assert not found.mutes[: 4 * SUBSTEPS].any() and found.mutes[4 * SUBSTEPS :].all()
 
 
+def falling_cube():
+    bpy.ops.mesh.primitive_cube_add(location=(0.0, 0.0, 50.0))
+    bpy.ops.rigidbody.object_add()
+    return bpy.context.object
+
+
+def bake_to_keyframes(item):
+    """What Blender's own operator of that name does, which needs a window."""
+    matrices = {}
+    for frame in range(1, FIRST + FRAMES + 1):  # physics goes from frame to frame
+        bpy.context.scene.frame_set(frame)
+        matrices[frame] = item.matrix_world.copy()
+    item.rigid_body.kinematic = True
+    for frame, matrix in matrices.items():
+        item.matrix_world = matrix
+        item.keyframe_insert("location", frame=frame)
+        item.keyframe_insert("rotation_euler", frame=frame)
+
+
+@pytest.mark.parametrize("how", ["target", "parent of a repulsor", "grandparent of the target"])
+def test_what_physics_moves_is_named_until_it_is_baked_to_keyframes(sampling, flock, flock_addon, how):
+    cube, effector = falling_cube(), flock.flock.target
+    if how == "target":
+        effector = flock.flock.target = cube
+    elif how == "parent of a repulsor":
+        effector = flock.flock.repulsors.objects[0]
+        effector.parent = cube
+    else:
+        arm = new_empty("Arm")
+        arm.parent, effector.parent = cube, arm
+    (said,) = (line for line in flock_addon.bake.problems(flock, bpy.context.scene) if "physics" in line)
+    assert said.startswith("'Cube' is moved by rigid body physics") and "Bake to Keyframes" in said
+    assert said in flock_addon.bake.Job(flock, bpy.context.scene).warning
+    for job in list(flock_addon.bake.running.values()):
+        job.cancel()
+    bake_to_keyframes(cube)
+    fallen = effector.matrix_world.translation.copy()
+    assert sampling.unseen_motion(flock, bpy.context.scene) == []
+    found = sampling.sample(flock, bpy.context.scene, 1, FIRST + FRAMES, 1)
+    places = found.matrices[:, 0, :3, 3] if how == "parent of a repulsor" else found.target[:, 0]
+    np.testing.assert_allclose(places[-1], fallen, atol=1e-3)
+    assert places[-1, 2] < places[0, 2] - 0.1, "it fell"
+
+
+@pytest.mark.parametrize(
+    "still",
+    [
+        lambda scene, body: setattr(body, "type", "PASSIVE"),
+        lambda scene, body: setattr(body, "enabled", False),
+        lambda scene, body: setattr(body, "kinematic", True),
+        lambda scene, body: setattr(scene.rigidbody_world, "enabled", False),
+    ],
+)
+def test_physics_that_moves_nothing_is_no_matter(sampling, flock, fresh, still):
+    flock.flock.target = falling_cube()
+    assert len(sampling.unseen_motion(flock, fresh)) == 1
+    still(fresh, flock.flock.target.rigid_body)
+    assert sampling.unseen_motion(flock, fresh) == []
+
+
+def test_a_muted_repulsor_may_fall(sampling, flock, repulsor, fresh):
+    repulsor.parent = falling_cube()
+    assert len(sampling.unseen_motion(flock, fresh)) == 1
+    repulsor.flock_repulsor.mute = True
+    assert sampling.unseen_motion(flock, fresh) == []
+
+
 def test_the_radius_counts_times_the_largest_axis_of_the_world_scale(sampling, flock, repulsor):
     parent = new_empty("Parent")
     parent.scale = (2.0, 2.0, 2.0)
