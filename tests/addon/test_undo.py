@@ -147,7 +147,7 @@ def test_undo_while_a_flight_check_samples_the_scene(scene, flock_addon, monkeyp
     little_by_little(flock_addon, monkeypatch)
     do(bpy.ops.flock.new, count=10)
     do(bpy.ops.flock.bake)
-    known = flock_addon.checking.lines(bpy.data.objects["Flock"].data)
+    known = flock_addon.checking.lines(bpy.data.objects["Flock"])
     do(bpy.ops.mesh.primitive_cube_add)
     moved("Cube")
     job = in_the_middle_of_sampling(flock_addon.checking.Check)
