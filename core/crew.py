@@ -108,7 +108,17 @@ class Crew:
             mail = HELPERS + helper.number * STRIDE
             if flight.board[mail] == ASLEEP:
                 flight.board[mail] = AWAKE
-                self._jobs.append(self._pool.submit(helper.work_on, flight))
+                try:
+                    self._jobs.append(self._pool.submit(helper.work_on, flight))
+                except RuntimeError:  # the system gives no thread
+                    self._fly_alone()
+                    break
+
+    def _fly_alone(self) -> None:
+        """From now on. What the helpers were to do is taken back; who is awake goes to sleep by itself."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._jobs = [job for job in self._jobs if not job.cancelled()]
+        self._helpers, self._hands = [], 1
 
     def fly(self, flight: Flight) -> None:
         """Flies those who are still to fly, by all threads that are awake."""

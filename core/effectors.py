@@ -114,6 +114,8 @@ class Effectors:
                 endless = isinstance(group, Attractors) and entry.name == "radius"  # a reach without end is meant
                 if np.isnan(array).any() or not (endless or np.isfinite(array).all()):
                     raise FlockError(f"Give every one of the {type(group).__name__.lower()} a finite {entry.name}")
+        if any((array < 0).any() for array in (self.attractors.radius, self.attractors.arrival)):
+            raise FlockError("Set radius and arrival of the attractors to 0 or more")
         if not (np.isfinite(self.path.points).all() and np.isfinite((self.path.radius, self.path.speed)).all()):
             raise FlockError("Give the path finite points, a finite radius and a finite speed")
         if min(self.path.radius, self.path.speed) < 0:

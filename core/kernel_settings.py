@@ -5,23 +5,33 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from . import avoidance, goals, motion, orientation, pairs, reference, swerve
 from .effectors import Effectors
-from .lanes import HUGE, F
+from .lanes import FAR, HUGE, F
 from .settings import FALLOFF_POWER, RULES, Settings
 
 SMALLEST = 1e-9
 """A length below which there is none, in float32."""
+
+FURTHEST = float(FAR) / 100
+"""Lengths, that boids see."""
 
 NO_ATTRACTOR, NO_SPHERE = np.zeros(0, motion.ATTRACTOR), np.zeros(0, swerve.SPHERE)
 
 
 def is_periodic(settings: Settings) -> bool:
     return settings.space == "BOX" and settings.boundary == "PERIODIC"
+
+
+def within_reach(settings: Settings) -> Settings:
+    """The same with no radius so large that a place where no boid is would lie within it: as far as any flock is wide in float32."""
+    rules = {name: getattr(settings, name) for name in RULES}
+    return replace(settings, **{name: replace(rule, radius=min(rule.radius, FURTHEST)) for name, rule in rules.items()})
 
 
 def below(radius: float) -> np.float32:

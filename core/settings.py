@@ -10,7 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from numbers import Integral, Real
 from typing import Any, Self
+
+import numpy as np
 
 VERSION = 1
 """Of the dict that `Settings.to_dict` writes."""
@@ -243,11 +246,11 @@ class Settings:
         Raises:
             FlockError: an unknown field, a newer version, or a value that is out of range.
         """
+        _require(isinstance(data, Mapping), "Give the settings by their names")
         values = dict(data)
-        _require(
-            int(values.pop("version", VERSION)) <= VERSION,
-            "These settings come from a newer Flock: install it to read them",
-        )
+        version = values.pop("version", VERSION)
+        _require(isinstance(version, Integral), "Give the version of these settings as a whole number")
+        _require(version <= VERSION, "These settings come from a newer Flock: install it to read them")
         for name in RULES:
             if isinstance(values.get(name), Mapping):
                 values[name] = _from_mapping(Rule, values[name])
@@ -293,7 +296,7 @@ def _scaled_fields(settings: Any, names: tuple[str, ...], factor: float) -> Any:
 
 def _from_mapping(kind: type, values: Mapping[str, Any]) -> Any:
     known = {entry.name for entry in fields(kind)}
-    unknown = sorted(set(values) - known)
+    unknown = sorted(set(values) - known, key=str)
     _require(not unknown, f"Remove the unknown setting '{unknown[0] if unknown else ''}'")
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
@@ -310,6 +313,19 @@ _SHARES = ("initial_speed_variation", "size_variation", "speed_variation", "weig
 _MAY_BE_INFINITE = ("max_turn_rate", "min_height", "max_acceleration", "max_speed")
 
 
+_KINDS = {
+    "int": (lambda value: isinstance(value, Integral), "a whole number"),
+    "float": (lambda value: isinstance(value, Real), "a number"),
+    "bool": (lambda value: isinstance(value, (bool, np.bool_)), "True or False"),
+    "tuple[float, float, float]": (
+        lambda value: isinstance(value, tuple) and len(value) == 3 and all(isinstance(one, Real) for one in value),
+        "three numbers",
+    ),
+    "Rule": (lambda value: isinstance(value, Rule), "a rule: its weight, radius and what else it has, by their names"),
+}
+"""By the type of a field: whether a value is one, and what it is in words. numpy's numbers are numbers, too."""
+
+
 def label(name: str) -> str:
     """The name as the user reads it: 'max_speed' is 'Max speed'."""
     return name.replace("_", " ").capitalize()
@@ -318,14 +334,18 @@ def label(name: str) -> str:
 def _problems(settings: Settings):
     """Sentences, the first of which is shown."""
     yield from _problems_of_numbers(settings, "")
+    yield from _problems_of_kinds(settings, "")
     for name in RULES:
         rule = getattr(settings, name)
         yield from _problems_of_numbers(rule, f"{label(name)} ")
+        yield from _problems_of_kinds(rule, f"{label(name)} ")
         for part in ("radius", "inner_radius", "field_of_view"):
             if getattr(rule, part) < 0:
                 yield f"Set {label(name)} {label(part).lower()} to 0 or more"
         yield from _problems_of_choices(rule)
     yield from _problems_of_choices(settings)
+    if not -(2**63) <= settings.seed < 2**63:
+        yield "Set the seed to a number of at most 18 digits"
     if settings.count < 0:
         yield "Set the count to 0 or more"
     if not 0 <= settings.neighbours <= 32:
@@ -358,10 +378,19 @@ def _problems_of_numbers(settings: Any, prefix: str):
     for entry in fields(settings):
         value = getattr(settings, entry.name)
         for number in value if isinstance(value, tuple) else (value,):
-            if not isinstance(number, (int, float)):
+            if not isinstance(number, Real) or (abs(number) == math.inf and entry.name in _MAY_BE_INFINITE):
                 continue
-            if math.isnan(number) or (math.isinf(number) and entry.name not in _MAY_BE_INFINITE):
+            if not -math.inf < number < math.inf:
                 yield f"Set {prefix}{label(entry.name)} to a finite number"
+
+
+def _problems_of_kinds(settings: Any, prefix: str):
+    for entry in fields(settings):
+        if entry.type == "str":  # see the choices
+            continue
+        is_one, kind = _KINDS[entry.type]
+        if not is_one(getattr(settings, entry.name)):
+            yield f"Set {prefix}{label(entry.name)} to {kind}"
 
 
 def _problems_of_choices(settings: Any):

@@ -55,6 +55,25 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def check_resumed(state: State, settings: Settings) -> None:
+    """Refuses a state from which these settings cannot be flown on.
+
+    Raises:
+        FlockError: it is of another number of boids, its arrays do not fit together, or not all of its numbers are finite.
+    """
+    count, parts = settings.count, (state.position, state.velocity, state.rotation, state.flap)
+    if len(state) != count:
+        raise FlockError(f"Set the count to {len(state)}, as many boids as the flight has that is resumed, not {count}")
+    if [np.shape(part) for part in parts] != [(count, 3), (count, 3), (count, 4), (count,)]:
+        raise FlockError(
+            "Resume from a place, a velocity, a rotation and a flap for each boid: (N, 3), (N, 3), (N, 4), (N,)"
+        )
+    if not all(np.isfinite(part).all() for part in parts):
+        raise FlockError(
+            "Resume from an earlier frame: in this one some places, velocities or rotations are no finite numbers"
+        )
+
+
 def frames_of(number: int, states: list[State]) -> list[Frame]:
     """The same frame of several flocks."""
     return [Frame(number, state) for state in states]
@@ -94,6 +113,8 @@ class Simulation:
             raise FlockError("Set the frame rate above 0")
         if frames < 1:
             raise FlockError("Set the end frame no earlier than the start frame")
+        if resume is not None:
+            check_resumed(resume, settings)
         self.settings, self.effectors, self.traits = settings, effectors or Effectors(), Traits(settings)
         self.fps, self.first, self.frames, self.cancelled = fps, first, frames, cancelled
         self.engine, module = load_engine(engine)
@@ -124,6 +145,7 @@ class Simulation:
 
     def begin(self) -> State:
         """The state that the flight starts from: that of the spawn, before the pre-roll, or the one that it is resumed from."""
+        self.steps_done = 0
         if self._resume is not None:
             return self._resume
         return self._stepper.settle(spawn(self.settings, self._stepper.dtype), self.effectors.at(-1))

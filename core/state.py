@@ -47,6 +47,10 @@ class State:
         object.__setattr__(made, "records", records)  # not a field: who replaces one of the four is rid of it
         return made
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Of a copy or a pickle, whose four are no longer views of the records: it is rid of these."""
+        return {name: value for name, value in vars(self).items() if name != "records"}
+
     def stored(self) -> State:
         """In float32, as the clip stores it, and boid by boid: what belongs together is then fetched together."""
         if self.records is not None:

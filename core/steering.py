@@ -84,7 +84,7 @@ class Stepper(reference.Stepper):
     """The reference's step, compiled. The bits do not depend on the number of threads: each boid gathers by itself."""
 
     def __init__(self, settings: Settings, traits: Traits, threads: int = 1) -> None:
-        super().__init__(settings, traits)
+        super().__init__(kernel_settings.within_reach(settings), traits)
         self._threads = threads
         self._crew = Crew(self._threads, settings.neighbours)
         self._memory = Memory()
@@ -97,7 +97,7 @@ class Stepper(reference.Stepper):
             varied(own, "release", known.release_duration),
         )  # fmt: skip
         self._covered = covers_settings(self.settings)
-        self._reach = max(*(getattr(settings, name).radius for name in RULES), SMALLEST_CELL)
+        self._reach = max(*(getattr(self.settings, name).radius for name in RULES), SMALLEST_CELL)
 
     def step(self, state: State, effectors: Effectors, dt: float, wish: np.ndarray | None = None) -> State:
         """As `reference.Stepper.step`, in float32."""
@@ -110,7 +110,7 @@ class Stepper(reference.Stepper):
         return flown
 
     def gather(self, state: State) -> reference.Sums:
-        """As `reference.gather`."""
+        """As `reference.Stepper.gather`."""
         found = reference.Sums(len(state))
         if len(state):
             state = state.stored()
@@ -279,7 +279,7 @@ def set_frame(flight: Flight, position: np.ndarray, size: float, settings: Setti
     frame = flight.frame
     if is_periodic(settings):
         period = np.array(settings.space_size)
-        frame[2] = np.maximum(1, np.floor(period / size))
+        frame[2] = np.clip(np.floor(period / size), 1, hash_grid.MIDDLE)
         frame[1] = frame[2] / period
         return
     # cells are counted from the median of some boids: a flock far out, or with some who are lost, keeps its precision

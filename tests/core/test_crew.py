@@ -5,7 +5,8 @@
 import gc
 import time
 from dataclasses import replace
-from threading import Event
+from threading import Event, Thread
+from threading import enumerate as enumerate_threads
 
 import numpy as np
 import pytest
@@ -207,3 +208,23 @@ def test_a_flock_that_becomes_slower_is_measured_anew():
     pace = PACE(2)
     steps_alone(pace, lambda step: 0.6)
     assert len(steps_alone(pace, lambda step: 1.2, alone=2.0, steps=1000)) <= 20
+
+
+@pytest.mark.parametrize("given", [0, 1, 2])
+def test_where_the_system_gives_no_more_threads_those_who_are_there_fly_on(monkeypatch, given):
+    expected = flown(steering.Stepper(FLOCK, Traits(FLOCK), 1), spawn(FLOCK), 5)
+    stepper, start, left = steering.Stepper(FLOCK, Traits(FLOCK), 5), Thread.start, iter(range(given))
+
+    def may_start(thread):
+        if next(left, None) is None:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(Thread, "start", may_start)
+    before = set(enumerate_threads())
+    assert np.array_equal(flown(stepper, spawn(FLOCK), 5).records, expected.records)
+    monkeypatch.undo()
+    until = time.monotonic() + 20
+    while set(enumerate_threads()) - before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not set(enumerate_threads()) - before  # nobody waits for a call that never comes

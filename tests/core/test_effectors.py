@@ -45,6 +45,12 @@ def test_a_place_or_radius_that_is_no_number_is_refused(group):
         Effectors(**{"attractors" if isinstance(group, Attractors) else "spheres": group})
 
 
+@pytest.mark.parametrize("values", [{"radius": -1.0}, {"radius": -np.inf}, {"arrival": -1e-9}])
+def test_an_attractor_of_less_than_no_reach_is_refused(values):
+    with pytest.raises(FlockError, match="attractors"):
+        Effectors(attractors=attractor((0, 0, 0), **values))
+
+
 def test_an_attractor_may_reach_without_end():
     Effectors(attractors=attractor((0, 0, 0), radius=np.inf))
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from core import Boxes, Effectors, Path, Planes, Predators, Rule, Settings, State, Traits, spheres
 from core.effectors import Attractors
 from core.settings import CHOICES
-from core.simulation import load_engine
+from core.simulation import ENGINES, load_engine
 
 TOLERANCE = 1e-4
 """Of the largest number of its kind: what float32 may lose in one step, several roots and sums long."""
@@ -323,3 +323,40 @@ def test_who_slides_along_one_sphere_into_another_is_kept_out_alike_by_both_engi
     sure = np.max([np.abs(other - theirs) for other in others], axis=(0, 2)) < 1e-3 * speed  # who does not just touch
     assert sure.sum() > 30
     assert np.abs(ours - theirs)[sure].max() < 2e-3 * speed
+
+
+@pytest.mark.parametrize("radius", [1e9, 2e15, 1e30])
+@pytest.mark.parametrize("falloff", CHOICES["falloff"])
+@pytest.mark.parametrize("edge", CHOICES["edge"])
+@pytest.mark.parametrize("neighbours", [0, 7])
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_a_rule_may_reach_as_far_as_it_likes(count, neighbours, edge, falloff, radius):
+    """Those who are there are seen, and none who are not."""
+    rng, rule = np.random.default_rng(4), Rule(1.0, radius, steer="REYNOLDS")
+    settings = Settings(
+        count=count, separation=rule, alignment=rule, cohesion=rule, neighbours=neighbours, edge=edge, falloff=falloff
+    )
+    state = _state(count, rng.normal(size=(count, 3)) * 3, rng.normal(size=(count, 3)) * 5, 1, 40)
+    assert_engines_agree(settings, state, Effectors().at(0))
+    ours = stepper("NUMBA")(settings, Traits(settings), 1).gather(state)
+    theirs = stepper("REFERENCE")(settings, Traits(settings), 1).gather(state)
+    for name, weight in theirs.weight.items():
+        np.testing.assert_allclose(ours.weight[name], weight, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("size", [1e3, 1e4, 1e6])
+def test_in_a_periodic_box_of_ever_so_many_cells_neighbours_are_found(size, axis):
+    rule = Rule(1.0, 1e-3)
+    box = {"space": "BOX", "boundary": "PERIODIC", "space_size": (size, size, size)}
+    settings = Settings(count=2, separation=rule, alignment=rule, cohesion=rule, neighbours=0, edge="HARD", **box)
+    lost = 0
+    for place in np.linspace(-0.499 * size, 0.499 * size, 60).astype(np.float32):
+        position = np.zeros((2, 3))
+        position[:, axis] = place, np.nextafter(place, np.float32(np.inf))
+        state = _state(2, position, np.zeros((2, 3)), 1, 0)
+        weights = [
+            stepper(engine)(settings, Traits(settings), 1).gather(state).weight["cohesion"] for engine in ENGINES
+        ]
+        lost += not np.array_equal(*weights)
+    assert not lost

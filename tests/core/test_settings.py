@@ -6,9 +6,10 @@ import json
 import math
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
-from core import FlockError, Rule, Settings
+from core import FlockError, Rule, Settings, spawn
 from core.settings import CHOICES, RULES, VERSION
 
 
@@ -83,6 +84,81 @@ def test_values_out_of_range_are_answered_with_a_sentence(values, words):
     with pytest.raises(FlockError, match=words) as caught:
         replace(Settings(), **values)
     assert str(caught.value).startswith("Set ")
+
+
+WHOLE = [name for name in NUMBERS if isinstance(getattr(Settings(), name), int)]
+TRIPLES = [entry.name for entry in fields(Settings) if isinstance(getattr(Settings(), entry.name), tuple)]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("value", [2.5, 2.0, "2", None, (2,), np.float32(2.0)])
+def test_what_is_counted_is_a_whole_number(name, value):
+    with pytest.raises(FlockError, match=f"Set {name.capitalize()} to a whole number"):
+        replace(Settings(), **{name: value})
+
+
+@pytest.mark.parametrize("kind", [int, np.int8, np.int32, np.int64, np.uint16])
+def test_whole_numbers_of_numpy_are_as_good(kind):
+    settings = Settings(**{name: kind(2) for name in WHOLE}, pre_roll=kind(0), space_size=(kind(1), 2.0, np.float32(3)))
+    assert settings == Settings(**dict.fromkeys(WHOLE, 2), pre_roll=0.0, space_size=(1.0, 2.0, 3.0))
+
+
+@pytest.mark.parametrize("seed", [2**63, -(2**63) - 1, 10**400])
+def test_a_seed_that_does_not_fit_is_refused(seed):
+    with pytest.raises(FlockError, match="Set the seed"):
+        Settings(seed=seed)
+
+
+@pytest.mark.parametrize("seed", [2**63 - 1, -(2**63)])
+def test_the_greatest_seeds_are_flown(seed):
+    assert np.isfinite(spawn(Settings(count=3, seed=seed)).position).all()
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if name not in WHOLE])
+@pytest.mark.parametrize("value", ["2", None, (2.0,), 2j])
+def test_every_other_number_is_a_number(name, value):
+    with pytest.raises(FlockError, match="to a number"):
+        replace(Settings(), **{name: value})
+
+
+@pytest.mark.parametrize("name", TRIPLES)
+@pytest.mark.parametrize("value", [(1.0, 2.0), (1.0, 2.0, 3.0, 4.0), (), 1.0, None, ("1", "2", "3"), [1.0, 2.0, 3.0]])
+def test_what_has_three_parts_is_three_numbers(name, value):
+    with pytest.raises(FlockError, match="to three numbers"):
+        replace(Settings(), **{name: value})
+
+
+@pytest.mark.parametrize("value", [2, 1.0, "yes", None])
+def test_a_switch_is_on_or_off(value):
+    with pytest.raises(FlockError, match="Set Plane to True or False"):
+        Settings(plane=value)
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("value", [None, 1.0, "1", (1.0, 2.0), {"weight": 1.0}])
+def test_a_rule_is_a_rule(name, value):
+    with pytest.raises(FlockError, match=f"Set {name.capitalize()} to a rule"):
+        replace(Settings(), **{name: value})
+
+
+@pytest.mark.parametrize("part", [entry.name for entry in fields(Rule)])
+@pytest.mark.parametrize("value", [None, "2", (1.0,)])
+def test_what_is_wrong_with_a_part_of_a_rule_is_said(part, value):
+    with pytest.raises(FlockError, match=r"^Set "):
+        Settings(cohesion=Rule(**{part: value}))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"version": "x"}, {"version": None}, {"version": 1.5}, {"version": [1]}, {"separation": [1, 2]}, {"separation": None},
+        {"count": None}, {"count": []}, {"space_size": [1, 2]}, {"space_size": None}, {1: 2, "colour": 3}, [], None, "text", 3,
+        {"cohesion": {"radius": "far"}}, {"cohesion": {1: 2, "colour": 3}}, {"edge": None}, {"edge": []},
+    ],
+)  # fmt: skip
+def test_what_does_not_describe_settings_is_answered_with_a_sentence(data):
+    with pytest.raises(FlockError, match=r"^(Set|Give|Remove) "):
+        Settings.from_dict(data)
 
 
 def test_scaling_multiplies_lengths_and_speeds_and_leaves_times_angles_and_weights():

@@ -205,6 +205,41 @@ def test_tiny_flocks_fly(engine, count):
     assert len(last) == count and all(np.isfinite(array).all() for array in arrays(last))
 
 
+@engines
+@pytest.mark.parametrize("count", [49, 51, 0])
+def test_a_flight_of_another_number_of_boids_is_not_resumed(engine, count):
+    state = next(iter(Simulation(Settings(count=50, pre_roll=0.0), engine=engine))).state
+    with pytest.raises(FlockError, match="Set the count to 50"):
+        Simulation(Settings(count=count), engine=engine, resume=state)
+
+
+@engines
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("part", ["position", "velocity", "rotation", "flap"])
+def test_a_flight_with_places_that_are_no_numbers_is_not_resumed(engine, part, number):
+    state = next(iter(Simulation(SETTINGS, engine=engine))).state
+    bad = np.array(getattr(state, part))
+    bad[7] = number
+    with pytest.raises(FlockError, match="Resume from an earlier frame"):
+        Simulation(SETTINGS, engine=engine, resume=replace(state, **{part: bad}))
+
+
+@engines
+@pytest.mark.parametrize("part", ["position", "velocity", "rotation", "flap"])
+def test_a_state_whose_parts_do_not_fit_together_is_not_resumed(engine, part):
+    state = next(iter(Simulation(SETTINGS, engine=engine))).state
+    with pytest.raises(FlockError, match=r"Resume|Set the count"):
+        Simulation(SETTINGS, engine=engine, resume=replace(state, **{part: getattr(state, part)[:-1]}))
+
+
+@engines
+def test_a_simulation_that_is_flown_again_counts_its_steps_anew(engine):
+    simulation = Simulation(SETTINGS, frames=3, engine=engine)
+    first, second = list(simulation), list(simulation)
+    assert simulation.progress == 1.0 and simulation.steps_done == simulation.steps
+    assert_same_bits(first[-1].state, second[-1].state)
+
+
 @pytest.mark.parametrize("values", [{"fps": 0}, {"fps": np.nan}, {"frames": 0}])
 def test_an_impossible_range_is_answered_with_a_sentence(values):
     with pytest.raises(FlockError, match="Set the"):

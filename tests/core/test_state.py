@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A flock starts in a volume that follows from count and spacing, and from the seed alone."""
 
+import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -47,6 +49,20 @@ def test_initial_velocities():
 def test_the_seed_decides():
     assert np.array_equal(spawn(BALL).position, spawn(BALL).position)
     assert not np.array_equal(spawn(BALL).position, spawn(replace(BALL, seed=1)).position)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))])
+def test_a_copy_is_flown_from_its_own_places(copied):
+    """Records are those of which the parts are views; a copy's parts are not."""
+    state = spawn(BALL).stored()
+    other = copied(state)
+    for part in ("position", "velocity", "rotation", "flap"):
+        assert np.array_equal(getattr(other, part), getattr(state, part)) and getattr(other, part).dtype == np.float32
+    replaced = copy.deepcopy(other)
+    replaced.position[0] = 99.0
+    assert (replaced.stored().records[0, :3] == 99.0).all()
+    other.position[0] = 98.0
+    assert (other.stored().records[0, :3] == 98.0).all()
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
