@@ -78,7 +78,8 @@ class Job:
         self._flight: Flight | None = None
         self._sampler = sampling.Sampler(flock, scene, self.plan.first, self.plan.frames, self.settings.substeps)
         self._pieces = iter(self._sampler)
-        self.stage, self.share = "Sampling the scene", 0.0
+        self.message, self.progress = "Sampling the scene", 0.0
+        """What it is doing, in words, and the share of the whole that is done, 0 to 1."""
         self.warnings = sampling.unseen_motion(flock, scene)
         """Sentences where the clip is baked, but something about it is not as it may be thought to be."""
         self._along: list[int] = []
@@ -100,16 +101,6 @@ class Job:
 
     def _check_room(self, flock: bpy.types.Object) -> None:
         plan.check_room(self.settings.count, self.plan, clip.header(flock.data).frames if self.plan.keep else 0)
-
-    @property
-    def progress(self) -> float:
-        """Share of the whole that is done, 0 to 1."""
-        return self.share
-
-    @property
-    def message(self) -> str:
-        """What it is doing, in words."""
-        return self.stage
 
     @property
     def warning(self) -> str:
@@ -165,13 +156,13 @@ class Job:
     def _sample(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         for share in self._pieces:
-            self.share = 0.1 * share
+            self.progress = 0.1 * share
             if time.monotonic() > end:
                 return
         samples = self._sampler.samples()
         self._know(samples)
         compiled = engine.ready or is_compiled(self.options.cache_folder)
-        self.stage = "Starting" if compiled else "Compiling, which only the first bake on a machine has to"
+        self.message = "Starting" if compiled else "Compiling, which only the first bake on a machine has to"
         self._flight = Flight(self._task(sampling.effectors(samples, self.settings.flock_width)), self._cancel)
         self._flight.start()
 
@@ -211,18 +202,18 @@ class Job:
         flight.join(seconds)
         if flight.is_alive():
             if flight.frames_checked:
-                self.stage = (
+                self.message = (
                     f"Checking the flight: frame {self.plan.start + flight.frames_checked - 1} of {self.plan.last}"
                 )
             elif flight.frames_done:
-                self.stage = f"Flying: frame {self.plan.start + flight.frames_done - 1} of {self.plan.last}"
+                self.message = f"Flying: frame {self.plan.start + flight.frames_done - 1} of {self.plan.last}"
             elif flight.progress:
-                self.stage = "Flying the pre-roll"
-            self.share = 0.1 + 0.85 * flight.progress
+                self.message = "Flying the pre-roll"
+            self.progress = 0.1 + 0.85 * flight.progress
             return False
         head = flight.result()
-        if self.stage != WRITING:  # which is shown before the window waits for it
-            self.stage, self.share = WRITING, 0.95
+        if self.message != WRITING:  # which is shown before the window waits for it
+            self.message, self.progress = WRITING, 0.95
             return False
         try:
             self._write(flight, head)

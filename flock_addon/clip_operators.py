@@ -9,12 +9,7 @@ import bpy
 from ..core.settings import FlockError
 from . import bake, clip, nodes, operators, plan, properties
 from .compat import Result
-
-
-def _idle_flock(context: bpy.types.Context) -> bpy.types.Object | None:
-    """The flock at hand, unless it is being baked."""
-    flock = properties.find_flock(context)
-    return flock if flock is not None and flock.session_uid not in bake.running else None
+from .flock_operator import FlockOperator
 
 
 def can_reclaim(flock: bpy.types.Object) -> bool:
@@ -31,42 +26,7 @@ def _lost_clip(flock: bpy.types.Object) -> bpy.types.Mesh | None:
     return next(iter(own or lost), None)
 
 
-class _ClipOperator(bpy.types.Operator):
-    """Works on the clip of the flock at hand; a `FlockError` is shown and changes nothing."""
-
-    bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def require(cls, flock: bpy.types.Object) -> None:
-        """Raises a `FlockError` where it cannot be done, for a poll, which says it. Cheap."""
-        raise NotImplementedError
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        flock = _idle_flock(context)
-        if flock is None:
-            return False
-        try:
-            cls.require(flock)
-        except FlockError as error:
-            cls.poll_message_set(str(error))
-            return False
-        return True
-
-    def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
-        """Does it. Raises a `FlockError` where it cannot be done."""
-        raise NotImplementedError
-
-    def execute(self, context: bpy.types.Context) -> Result:
-        try:
-            self.work(context, _idle_flock(context))
-        except FlockError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        return {"FINISHED"}
-
-
-class FLOCK_OT_clip_to_sidecar(_ClipOperator):
+class FLOCK_OT_clip_to_sidecar(FlockOperator):
     """Move the clip into a file of its own beside this one, for all who show it"""
 
     bl_idname = "flock.clip_to_sidecar"
@@ -84,7 +44,7 @@ class FLOCK_OT_clip_to_sidecar(_ClipOperator):
         clip.move_to_sidecar(flock.data)
 
 
-class FLOCK_OT_clip_to_file(_ClipOperator):
+class FLOCK_OT_clip_to_file(FlockOperator):
     """Take the clip into this file, for all who show it; the clip's own file stays on the disk"""
 
     bl_idname = "flock.clip_to_file"
@@ -102,7 +62,7 @@ class FLOCK_OT_clip_to_file(_ClipOperator):
         clip.move_to_file(flock.data)
 
 
-class FLOCK_OT_clip_reclaim(_ClipOperator):
+class FLOCK_OT_clip_reclaim(FlockOperator):
     """Give the flock its clip back, which Edit Mode, Convert or another mesh took away"""
 
     bl_idname = "flock.clip_reclaim"
@@ -119,7 +79,7 @@ class FLOCK_OT_clip_reclaim(_ClipOperator):
         properties.show_creature(flock)
 
 
-class FLOCK_OT_export_points(_ClipOperator):
+class FLOCK_OT_export_points(FlockOperator):
     """Add a mesh with a vertex for each boid, which Blender's exporters write to USD and Alembic"""
 
     bl_idname = "flock.export_points"
@@ -127,7 +87,7 @@ class FLOCK_OT_export_points(_ClipOperator):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        return context.mode == "OBJECT" and _idle_flock(context) is not None
+        return context.mode == "OBJECT" and super().poll(context)
 
     def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
         home = operators.that_takes_more(context, *flock.users_collection)

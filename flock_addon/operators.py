@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any, Literal
 
 import bpy
@@ -14,14 +13,9 @@ from mathutils import Vector
 from ..core.settings import FlockError, Settings
 from . import bake, creature, nodes, plan, preferences, properties, sampling, scratch
 from .compat import Result
-
-log = logging.getLogger(__name__)
+from .flock_operator import FlockOperator, JobOperator, Said
 
 LINKED_SCENE = "The scene is linked from another file: do this there, or in a scene of this file"
-_ESC_ENDS_IN = {"FILE_BROWSER", "IMAGE_EDITOR", "SEQUENCE_EDITOR"}
-"""Editors in which Blender's own keymap gives Esc a meaning."""
-_JOBS = ("RENDER", "OBJECT_BAKE", "COMPOSITE")
-"""What else Esc ends."""
 REPULSOR_RADIUS = 5.0
 """Of a new repulsor, body lengths."""
 
@@ -159,129 +153,11 @@ def warn_unseen(operator: bpy.types.Operator, item: bpy.types.Object) -> None:
         )
 
 
-def _idle_flock(operator: type[bpy.types.Operator], context: bpy.types.Context) -> bpy.types.Object | None:
-    """The flock at hand, unless it is being baked: for a poll, which says why not."""
-    flock = properties.find_flock(context)
-    if flock is None:
-        operator.poll_message_set("Select a flock, its target or one of its repulsors")
-    elif flock.session_uid in bake.running:
-        operator.poll_message_set("The flock is being baked: Esc cancels that")
-        return None
-    return flock
-
-
 def _allowed(operator: type[bpy.types.Operator], problem: str | None) -> bool:
     """Whether there is no problem: for a poll, which says it."""
     if problem:
         operator.poll_message_set(problem)
     return not problem
-
-
-class JobOperator(bpy.types.Operator):
-    """Runs a job: in a window beside the user's own work, else until it is done. A job has `tick`, `run`, `cancel`, `stop`,
-    `message` and `progress`."""
-
-    bl_options = {"REGISTER", "UNDO"}
-    cancelled = "Cancelled"
-    """What is said after Esc."""
-
-    _job: Any = None
-    _timer: bpy.types.Timer | None = None
-
-    def begin(self, context: bpy.types.Context) -> Any:
-        """The job. Raises a `FlockError` where it cannot be done."""
-        raise NotImplementedError
-
-    def done(self, job: Any) -> tuple[set[str], str]:
-        """What to report at the end."""
-        raise NotImplementedError
-
-    def execute(self, context: bpy.types.Context) -> Result:
-        try:
-            self._job = self.begin(context)
-            self._job.run()
-        except FlockError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        return self._finish()
-
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> Result:
-        if bpy.app.background or context.window is None:
-            return self.execute(context)
-        try:
-            self._job = self.begin(context)
-        except FlockError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        self._timer = context.window_manager.event_timer_add(0.1, window=context.window)
-        context.window_manager.modal_handler_add(self)
-        return {"RUNNING_MODAL"}
-
-    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> Result:
-        if event.type == "ESC" and event.value == "PRESS" and _is_meant(context, event):
-            self._job.cancel()
-            self._end(context)
-            self.report({"INFO"}, self.cancelled)
-            return {"CANCELLED"}
-        if event.type != "TIMER":
-            return {"PASS_THROUGH"}
-        try:
-            done = self._job.tick(0.05)
-        except Exception as error:  # whatever it is, timer and status text must not stay for ever
-            self._job.stop()
-            self._end(context)
-            self.report({"ERROR"}, self._sentence(error))
-            return {"CANCELLED"}
-        if done:
-            self._end(context)
-            return self._finish()
-        _show(context, f"Flock: {self._job.message} ({self._job.progress:.0%}).  {way_to_cancel(context)}")
-        return {"RUNNING_MODAL"}
-
-    def _sentence(self, error: Exception) -> str:
-        if isinstance(error, FlockError):
-            return str(error)
-        log.error("%s stopped", self.bl_label, exc_info=error)
-        return f"{self.bl_label} stopped: {error}. Try again; if that helps nothing, report what the console says"
-
-    def cancel(self, context: bpy.types.Context) -> None:
-        """Called by Blender when it quits or another file is opened, which is no wish to lose what is done."""
-        if self._job:
-            self._job.stop()
-        self._end(context)
-
-    def _end(self, context: bpy.types.Context) -> None:
-        if self._timer:
-            context.window_manager.event_timer_remove(self._timer)
-            self._timer = None
-        _show(context, None)
-
-    def _finish(self) -> Result:
-        self.report(*self.done(self._job))
-        return {"FINISHED"}
-
-
-def _is_meant(context: bpy.types.Context, event: bpy.types.Event) -> bool:
-    """Whether an Esc is to cancel the job, which may cost hours, and not to end something else: playback, a render, what an
-    editor is at.
-    """
-    if event.shift or event.ctrl or event.alt or event.oskey:
-        return False
-    under = (
-        area.type
-        for area in context.window.screen.areas
-        if 0 <= event.mouse_x - area.x < area.width and 0 <= event.mouse_y - area.y < area.height
-    )
-    return not _plays(context) and not any(map(bpy.app.is_job_running, _JOBS)) and _ESC_ENDS_IN.isdisjoint(under)
-
-
-def _plays(context: bpy.types.Context) -> bool:
-    return any(window.screen.is_animation_playing for window in context.window_manager.windows)
-
-
-def way_to_cancel(context: bpy.types.Context) -> str:
-    """How a job is cancelled that is under way in the window."""
-    return "Press Esc to stop playing, and again to cancel" if _plays(context) else "Press Esc to cancel"
 
 
 class _BakeOperator(JobOperator):
@@ -295,22 +171,17 @@ class _BakeOperator(JobOperator):
         options={"SKIP_SAVE"},
     )
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return _idle_flock(cls, context) is not None
-
     def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
         """What is to be baked. Raises a `FlockError` where that cannot be."""
         raise NotImplementedError
 
-    def begin(self, context: bpy.types.Context) -> bake.Job:
-        flock = properties.find_flock(context)
+    def begin(self, context: bpy.types.Context, flock: bpy.types.Object) -> bake.Job:
         job = self.new_job(flock, context.scene)
         if self.others:
             job.take_along(bake.sharers(flock))
         return job
 
-    def done(self, job: bake.Job) -> tuple[set[str], str]:
+    def done(self, job: bake.Job) -> Said:
         if job.warning:
             return {"WARNING"}, job.warning
         return {"INFO"}, f"Baked {job.plan.new_frames} frames of '{job.name}'"
@@ -334,9 +205,9 @@ class FLOCK_OT_resume(_BakeOperator):
     cancelled = "The bake was cancelled: the flock is as it was, and the bake can still be resumed"
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        flock = _idle_flock(cls, context)
-        return flock is not None and _allowed(cls, None if unfinished(flock) else "There is no unfinished bake")
+    def require(cls, flock: bpy.types.Object) -> None:
+        if not unfinished(flock):
+            raise FlockError("There is no unfinished bake")
 
     def new_job(self, flock: bpy.types.Object, scene: bpy.types.Scene) -> bake.Job:
         return bake.Job(flock, scene, options=preferences.options(), unfinished=unfinished(flock))
@@ -346,12 +217,10 @@ class _ContinueOperator(_BakeOperator):
     """Goes on from the clip that there is."""
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        flock = _idle_flock(cls, context)
-        if flock is None:
-            return False
-        left = "Resume or discard the unfinished bake first" if unfinished(flock) else None
-        return _allowed(cls, left or plan.why_not_go_on(flock))
+    def require(cls, flock: bpy.types.Object) -> None:
+        problem = "Resume or discard the unfinished bake first" if unfinished(flock) else plan.why_not_go_on(flock)
+        if problem:
+            raise FlockError(problem)
 
 
 class FLOCK_OT_extend(_ContinueOperator):
@@ -395,54 +264,29 @@ def unfinished(flock: bpy.types.Object) -> scratch.Head | None:
     return plan.unfinished(flock, preferences.options())
 
 
-def _show(context: bpy.types.Context, text: str | None) -> None:
-    """The status bar's text, and the sidebars drawn again, but not the viewports, which may be slow to draw."""
-    if context.workspace:
-        context.workspace.status_text_set(text)
-    for window in context.window_manager.windows:
-        for area in window.screen.areas:
-            for region in area.regions if area.type == "VIEW_3D" else ():
-                if region.type == "UI":
-                    region.tag_redraw()
-
-
-class FLOCK_OT_discard(bpy.types.Operator):
+class FLOCK_OT_discard(FlockOperator):
     """Delete what an unfinished bake left; the clip stays as it is"""
 
     bl_idname = "flock.discard"
     bl_label = "Discard Unfinished Bake"
+    bl_options: Any = set()
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return FLOCK_OT_resume.poll(context)
+    def require(cls, flock: bpy.types.Object) -> None:
+        FLOCK_OT_resume.require(flock)
 
-    def execute(self, context: bpy.types.Context) -> Result:
-        try:
-            scratch.discard(unfinished(properties.find_flock(context)).path)
-        except FlockError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        return {"FINISHED"}
+    def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
+        scratch.discard(unfinished(flock).path)
 
 
-class FLOCK_OT_free(bpy.types.Operator):
+class FLOCK_OT_free(FlockOperator):
     """Remove the clip and show the flock as it starts; a clip's own file stays on the disk"""
 
     bl_idname = "flock.free"
     bl_label = "Free"
-    bl_options = {"REGISTER", "UNDO"}
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return _idle_flock(cls, context) is not None
-
-    def execute(self, context: bpy.types.Context) -> Result:
-        try:
-            bake.free(properties.find_flock(context), context.scene, preferences.options())
-        except FlockError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        return {"FINISHED"}
+    def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
+        bake.free(flock, context.scene, preferences.options())
 
 
 class _RepulsorOperator(bpy.types.Operator):

@@ -8,7 +8,19 @@ from typing import Any
 
 import bpy
 
-from . import bake, check_operators, checking, clip_operators, compat, nodes, operators, plan, properties, stale
+from . import (
+    bake,
+    check_operators,
+    checking,
+    clip_operators,
+    compat,
+    flock_operator,
+    nodes,
+    operators,
+    plan,
+    properties,
+    stale,
+)
 
 _BLENDER_LIST_ROWS = 3
 
@@ -69,7 +81,7 @@ class FLOCK_PT_bake(_FlockPanel, bpy.types.Panel):
         if job:
             layout.progress(factor=job.progress, text=f"{job.progress:.0%}")
             _draw_lines(layout, job.message)
-            layout.label(text=operators.way_to_cancel(bpy.context))
+            layout.label(text=flock_operator.way_to_cancel(bpy.context))
             return
         _draw_range(layout, flock.flock, scene)
         baked, unfinished = bake.has_clip(flock), operators.unfinished(flock)

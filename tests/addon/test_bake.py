@@ -214,6 +214,30 @@ def test_nothing_of_a_running_bake_is_in_the_file(flock, bake, tmp_path):
     assert bpy.ops.flock.bake() == {"FINISHED"}
 
 
+ON_A_FLOCK = (
+    "bake", "resume", "extend", "rebake", "discard", "free", "check", "check_flight", "jump",
+    "clip_to_sidecar", "clip_to_file", "clip_reclaim", "export_points",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ON_A_FLOCK)
+def test_each_button_says_why_it_is_grey(fresh, bake, name):
+    operator = getattr(bpy.ops.flock, name)
+    with pytest.raises(RuntimeError, match="Select a flock, its target or one of its repulsors"):
+        operator()
+    bpy.ops.flock.new(count=3)
+    job = bake.Job(bpy.context.object, fresh)
+    with pytest.raises(RuntimeError, match="The flock is being baked: Esc cancels that"):
+        operator()
+    job.cancel()
+
+
+@pytest.mark.parametrize("name", ["check", "check_flight", "jump"])
+def test_what_looks_at_a_clip_says_that_there_is_none(flock, name):
+    with pytest.raises(RuntimeError, match="There is no clip to look at: bake the flock"):
+        getattr(bpy.ops.flock, name)()
+
+
 def test_a_clip_beside_the_file(flock, clip, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "scene.blend"))
     flock.flock.storage = "SIDECAR"

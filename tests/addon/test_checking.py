@@ -14,7 +14,7 @@ FIRST, LAST, COUNT = 11, 30, 8
 
 @pytest.fixture
 def modules(fresh, flock_addon):
-    names = ("bake", "checking", "clip", "compat", "nodes", "operators", "stale")
+    names = ("bake", "checking", "clip", "compat", "flock_operator", "nodes", "stale")
     return SimpleNamespace(**{name: importlib.import_module(f"{flock_addon.__name__}.{name}") for name in names})
 
 
@@ -52,11 +52,11 @@ def faults(modules, flock):
 @pytest.mark.parametrize("error", ["a sentence", "a fault of ours"])
 def test_whatever_ends_a_job_before_its_time_nothing_of_it_stays_in_the_window(modules, flock, monkeypatch, error):
     """Only a window runs an operator in steps: here something else does, with a real timer, job and error."""
-    base, said = modules.operators.JobOperator, []
+    base, said = modules.flock_operator.JobOperator, []
 
     class Running:
         bl_label, cancelled = "Check Flight", ""
-        modal, _end, _sentence = base.modal, base._end, base._sentence
+        modal, _end, _failed = base.modal, base._end, base._failed
 
         def __init__(self):
             self._timer = bpy.context.window_manager.event_timer_add(10.0)
