@@ -150,7 +150,7 @@ def bake(options: Any) -> dict[str, float]:
     def bake_unchecked(chosen: Any) -> None:
         with patch.object(own("flock_addon.flight").Flight, "_check", lambda flight: None):  # as where it cannot look
             baking.bake(flock, scene, options=chosen)
-        assert own("flock_addon.checking").findings(flock.data) is None, "the flight was checked"
+        assert own("flock_addon.checking").findings(flock) is None, "the flight was checked"
 
     # The first bake brings in the engine. Compiled code knows its module by name: the checkout's own cache is for another one.
     cache = str(options.folder / "compiled")
