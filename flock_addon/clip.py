@@ -562,12 +562,14 @@ def recover(mesh: bpy.types.Mesh) -> bpy.types.Mesh:
     """
     found = way_back(mesh)
     if mesh.library is not None and found:
-        return _read_again(mesh.library)
+        return _read_again(mesh)
     if found is None:
         raise FlockError(f"There is no other copy of the clip '{mesh.name}': undo the edit, or bake again")
     return link(found) if isinstance(found, Path) else found
 
 
-def _read_again(library: bpy.types.Library) -> bpy.types.Mesh:
+def _read_again(mesh: bpy.types.Mesh) -> bpy.types.Mesh:
+    """What the mesh is in its file, in which there can be others, where that is no side-car but an asset."""
+    name, library = mesh.name, mesh.library
     library.reload()
-    return next(mesh for mesh in bpy.data.meshes if mesh.library == library and is_clip(mesh))
+    return next(item for item in bpy.data.meshes if item.library == library and item.name == name)

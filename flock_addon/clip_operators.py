@@ -115,7 +115,10 @@ class FLOCK_OT_clips_remove_unused(bpy.types.Operator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         if not self.found:
-            self.report({"INFO"}, "There are no unused clips beside this file")
+            self.report(
+                {"INFO"},
+                "There is nothing to delete: files and backups in this folder use all clips beside this file, or may",
+            )
             return {"CANCELLED"}
         return context.window_manager.invoke_props_dialog(self, width=420, confirm_text="Delete for Good")
 

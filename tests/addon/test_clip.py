@@ -327,6 +327,27 @@ def test_only_unused_files_of_ours_are_listed(clip, saved):
     assert len(bpy.data.libraries) == 1, "looking leaves nothing behind"
 
 
+@pytest.mark.parametrize("name", ["Bees", "Birds", "Fish"])
+def test_of_several_clips_in_a_linked_file_the_right_one_comes_back(clip, saved, name):
+    made = [written(clip, seed=seed, name=other) for seed, other in enumerate(("Bees", "Birds", "Fish"))]
+    expected = next(numbers for numbers, mesh in made if mesh.name == name)
+    asset = saved.parent / "asset.blend"
+    bpy.data.libraries.write(str(asset), {mesh for _, mesh in made}, fake_user=True)
+    for _, mesh in made:
+        bpy.data.meshes.remove(mesh)
+    with bpy.data.libraries.load(str(asset), link=True, relative=True) as (source, target):
+        target.meshes = source.meshes
+    for mesh in target.meshes:
+        shown(mesh, f"Flock of {mesh.name}")
+    bpy.ops.wm.save_mainfile()
+    away = asset.rename(saved.parent / "away")
+    bpy.ops.wm.open_mainfile(filepath=str(saved))
+    away.rename(asset)
+    found = clip.recover(bpy.data.objects[f"Flock of {name}"].data)
+    assert found == bpy.data.objects[f"Flock of {name}"].data
+    assert_same(clip.read(found), expected)
+
+
 def orphaned(clip, seed=2):
     """The file of a clip that was written, and that this file does not use."""
     mesh = clip.move_to_sidecar(written(clip, seed=seed)[1])
