@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 # ruff: noqa: F821
-"""A bake that was ended is resumed, extended and baked again from a frame on, all in the window; Esc in between leaves no scratch file.
+"""A bake that was ended is resumed, extended and baked again from a frame on, all in the window; Esc in between leaves the disk as it
+was: without a scratch file, or with that of the bake that was ended before.
 
 The picture shows what the panel says of a bake that was ended.
 """
@@ -71,8 +72,26 @@ def escape(before):
 
 def again(before):
     assert clip.record(flock.data)["hash"] == before and not scratch_files()
-    bpy.ops.flock.bake('INVOKE_DEFAULT', True)
-    end(show)
+    global flock
+    flock = long_bake(count=2000, frames=5000)
+    end(lambda: cancelled(bpy.ops.flock.bake, lambda: cancelled(bpy.ops.flock.resume, show)))
+
+
+def cancelled(operator, then):
+    """Esc leaves what the bake before has left."""
+    left = operators.unfinished(flock)
+
+    def press():
+        subprocess.Popen(["xdotool", "mousemove", "500", "500", "key", "Escape"])
+        when(lambda: not bake.running and not is_modal(), check)
+
+    def check():
+        found = operators.unfinished(flock)
+        assert found.path == left.path and found.frames >= left.frames and scratch_files() == [left.path]
+        then()
+
+    operator('INVOKE_DEFAULT', True)
+    when(flying, press)
 
 
 def show():
