@@ -14,7 +14,7 @@ FIRST, LAST, COUNT = 11, 30, 8
 
 @pytest.fixture
 def modules(fresh, flock_addon):
-    names = ("bake", "checking", "clip", "compat", "flock_operator", "nodes", "stale")
+    names = ("bake", "checking", "clip", "compat", "nodes", "stale")
     return SimpleNamespace(**{name: importlib.import_module(f"{flock_addon.__name__}.{name}") for name in names})
 
 
@@ -47,33 +47,6 @@ def faults(modules, flock):
         for line in modules.checking.lines(flock)
         if line.is_fault
     }
-
-
-@pytest.mark.parametrize("error", ["a sentence", "a fault of ours"])
-def test_whatever_ends_a_job_before_its_time_nothing_of_it_stays_in_the_window(modules, flock, monkeypatch, error):
-    """Only a window runs an operator in steps: here something else does, with a real timer, job and error."""
-    base, said = modules.flock_operator.JobOperator, []
-
-    class Running:
-        bl_label, cancelled = "Check Flight", ""
-        modal, _end, _failed = base.modal, base._end, base._failed
-
-        def __init__(self):
-            self._timer = bpy.context.window_manager.event_timer_add(10.0)
-            self._job = modules.checking.Check(flock, bpy.context.scene)
-
-        def report(self, kind, sentence):
-            said.append((kind, sentence))
-
-    running = Running()
-    if error == "a sentence":
-        bpy.data.objects.remove(flock.flock.repulsors.objects[0])
-        expected = "'Flock Repulsor' was deleted while the scene was sampled"
-    else:
-        monkeypatch.setattr(modules.checking.sampling, "_stand_ins", lambda *arguments: 1 / 0)
-        expected = "Check Flight stopped: division by zero"
-    assert running.modal(bpy.context, SimpleNamespace(type="TIMER", value="NOTHING")) == {"CANCELLED"}
-    assert running._timer is None and said[-1][0] == {"ERROR"} and expected in said[-1][1]
 
 
 def test_a_good_flight_has_no_faults(modules, flock):
