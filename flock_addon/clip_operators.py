@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 
 from ..core.settings import FlockError
@@ -75,8 +77,10 @@ class FLOCK_OT_clip_reclaim(FlockOperator):
         plan.check_editable(flock)
 
     def work(self, context: bpy.types.Context, flock: bpy.types.Object) -> None:
-        bake.replace_clip(flock, _lost_clip(flock) or clip.recover(flock.data))
-        properties.show_creature(flock)
+        name, found = flock.name, _lost_clip(flock) or clip.recover(flock.data)
+        same: Any = bpy.data.objects.get((name, None))  # a linked file that is read again has its overrides made anew
+        bake.replace_clip(same, found)
+        properties.show_creature(same)
 
 
 class FLOCK_OT_export_points(FlockOperator):

@@ -334,6 +334,19 @@ def test_an_override_takes_the_assets_clip_into_the_shot(modules, asset, tmp_pat
     np.testing.assert_array_equal(looks(item), asset[1])
 
 
+def test_an_override_that_was_converted_gets_its_clip_back(modules, asset, tmp_path):
+    path, expected = asset
+    birds = link(path, "collections")
+    bpy.context.scene.collection.children.link(birds)
+    own = birds.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=True)
+    activate(next(item for item in own.all_objects if item.flock.is_flock))
+    bpy.ops.object.convert(target="MESH")
+    assert not bpy.context.object.data.vertices
+    assert bpy.ops.flock.clip_reclaim() == {"FINISHED"}
+    item = next(item for item in bpy.data.objects if item.flock.is_flock and item.override_library)
+    np.testing.assert_array_equal(looks(item), expected)
+
+
 # -- names, scenes, files --------------------------------------------------------------------------------------------
 
 
