@@ -3,7 +3,9 @@
 """Obstacles: steering around them ahead of time, and the guarantee that no boid ends a step inside one.
 
 Every obstacle answers through the same few questions, above all: how far, and in which direction is away. All are convex.
-Both engines call the same numpy code here, in float64, once for each step and only for the boids that are near.
+The reference flies by this numpy code, in float64, once for each step and only for the boids that are near. The numba engine does so
+where there are planes, boxes or a lowest height; where there are spheres alone it flies by `swerve`, which leaves to `resolve` here who
+touches several of them, bounces off one or starts inside.
 
 Points and velocities are float64 (N, 3), lengths and lengths per second, in the flock's own space.
 """
@@ -16,9 +18,8 @@ from itertools import product
 import numpy as np
 
 from .effectors import Effectors
-from .orientation import cross, dot, unit
 from .settings import Settings
-from .vectors import any_side
+from .vectors import any_side, cross, dot, unit
 
 BOUNCES = 4
 """Hits of one boid in one step that are followed one by one; `freed` takes care of the rest."""
@@ -29,8 +30,11 @@ PUSHES = 8
 DIRECTIONS = 128
 """In which a boid looks for the way out of a heap of obstacles."""
 
-HEAD_ON = 0.1
-"""Share of the radius within which a boid that flies at the very middle is given a side."""
+OFF_MIDDLE = 0.1
+"""Share of a sphere's radius: who would pass its middle nearer is given a side."""
+
+OFF_NORMAL = 0.1
+"""Sine of the angle to a face's normal: who flies at it more squarely is given a side."""
 
 NEARLY = 0.7
 """Share of the room around an obstacle in which turns get no harder: at its very edge no circle is small enough."""
@@ -118,7 +122,7 @@ class Sphere:
         apart = dot(offset, offset) - radius**2
         reach = along - np.sqrt(np.maximum(radius**2 - passing**2, 0.0))
         threat = (along > 0) & (passing < radius) & (speed > 0)
-        middle = np.maximum(HEAD_ON * radius - passing, 0.0)
+        middle = np.maximum(OFF_MIDDLE * radius - passing, 0.0)
         side = unit(miss + middle[:, None] * any_side(heading))
         # circles that turn away from the heading and touch the sphere from outside: (apart) = 2 * their radius * (radius - passing)
         curvature = 2 * (radius - passing) / np.maximum(apart, NEARLY * room * radius)
@@ -158,7 +162,7 @@ class Flat(ABC):
         time = np.where(threat, way * horizon, np.inf)
         sink = -dot(normal, heading)
         level = normal + sink[:, None] * heading
-        side = unit(level + np.maximum(HEAD_ON - np.sqrt(dot(level, level)), 0.0)[:, None] * any_side(heading))
+        side = unit(level + np.maximum(OFF_NORMAL - np.sqrt(dot(level, level)), 0.0)[:, None] * any_side(heading))
         gap = np.maximum(np.where(threat, time, 0.0) * speed * sink, NEARLY * room / 2)
         curvature = np.divide(1 - dot(normal, side), gap, out=np.zeros_like(gap), where=gap > 0)
         return side, np.where(threat & (sink > 0), curvature, 0.0), time, relative

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where on the board, the array of numbers that all threads of a flight share, each of them stands."""
+"""Indices into the board: an int64 array of shared counters, one for each flight, that its threads read and change atomically.
+
+First come the task counters, with what is counted on the way, then the done counters, then what the lead sets for a pass, then one state
+word for each helper.
+"""
 
 STRIDE = 8
 """Numbers that threads change stand so far apart that each has a line of the cache to itself."""

@@ -12,6 +12,7 @@ import numpy as np
 from . import avoidance, orientation
 from .effectors import Effectors
 from .settings import FlockError, Settings
+from .vectors import cross, dot, unit
 
 BETWEEN = (0.25, 0.5, 0.75)
 """Where the curves between two frames are looked at, shares of a frame."""
@@ -186,18 +187,10 @@ class Checker:
         return Finding(int(gone.sum()), frame if gone.any() else -1.0, float(distance.max()))
 
 
-def nearest_pairs(points: np.ndarray, limit: float) -> tuple[int, float]:
-    """How many pairs of (N, 3) are nearer than the limit, and the nearest distance; infinite where there is no pair."""
-    if len(points) < 2:
-        return 0, np.inf
-    pairs, nearest, _ = _pairs_and_nearest(points, limit)
-    return pairs, nearest
-
-
 def _pairs_and_nearest(
     points: np.ndarray, limit: float, guess: tuple[int, int] | None = None
 ) -> tuple[int, float, tuple[int, int] | None]:
-    """As `nearest_pairs`, and which pair is the nearest, of two points at least.
+    """How many pairs of (N, 3), two at least, are nearer than the limit, the nearest distance, and which pair that is.
 
     Args:
         guess: a pair that may be near: the nearer it is, the quicker.
@@ -274,9 +267,9 @@ def rates(before: np.ndarray, after: np.ndarray, fps: float) -> tuple[np.ndarray
     The roll is what is left of a rotation when its swing, which takes the heading the short way, is taken off.
     """
     first, second = orientation.forward_of(before), orientation.forward_of(after)
-    axis = orientation.cross(first, second)
-    size = np.sqrt(orientation.dot(axis, axis))
-    angle = np.arctan2(size, orientation.dot(first, second))
-    swung = orientation.multiply(orientation.about(orientation.unit(axis), angle), before)
+    axis = cross(first, second)
+    size = np.sqrt(dot(axis, axis))
+    angle = np.arctan2(size, dot(first, second))
+    swung = orientation.multiply(orientation.about(unit(axis), angle), before)
     roll = orientation.angle_about(second, orientation.up_of(swung), orientation.up_of(after))
     return angle * fps, np.abs(roll) * fps

@@ -10,7 +10,7 @@ from .effectors import Attractors, Path
 from .noise import Purpose, stream
 from .settings import Settings
 from .state import State, Traits
-from .vectors import edge_weight, length, limited, smoothstep, unit
+from .vectors import cross, edge_weight, length, limited, smoothstep, unit
 
 WHEEL = 2.0
 """How much the common side counts beside the way to a goal straight behind."""
@@ -49,7 +49,7 @@ def wheeled(offset: np.ndarray, velocity: np.ndarray, up: np.ndarray) -> np.ndar
     """
     heading = unit(velocity)
     behind = smoothstep(-np.einsum("ij,ij->i", heading, unit(offset)))
-    left = unit(np.cross(up, heading))
+    left = unit(cross(np.broadcast_to(up, heading.shape), heading))
     return offset + WHEEL * (behind * length(offset))[:, None] * left
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from .noise import Purpose, stream
-from .orientation import cross, dot
 from .settings import Settings
-from .vectors import any_side, length, unit
+from .vectors import any_side, cross, dot, length, unit
 
 
 def noisy(velocity: np.ndarray, settings: Settings, step: int, dt: float) -> np.ndarray:

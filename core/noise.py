@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Counter-based random numbers: a hash of (seed, boid, step, purpose), so that nothing depends on order or threads.
 
-The functions work on numpy uint64 arrays, and, compiled by numba, on uint64 scalars.
+`mix` works on numpy uint64 arrays, and, compiled by numba, on uint64 scalars; the others on arrays.
 """
 
 from enum import IntEnum

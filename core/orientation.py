@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .settings import Settings
+from .vectors import cross, dot, unit
 
 ROLL_TIME = 0.25
 """In which a boid rolls towards its bank, seconds."""
@@ -20,24 +21,6 @@ LAG = np.arccos(0.96)
 
 STEEP = (0.15, 0.5)
 """Cosines of the climb angle between which level flight comes to mean something: straight up there is no level."""
-
-
-def cross(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Cross product of (N, 3); numpy's own is many times slower."""
-    a, b, c = one.T
-    x, y, z = other.T
-    return np.stack((b * z - c * y, c * x - a * z, a * y - b * x), axis=1)
-
-
-def dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Row by row, (N,)."""
-    return np.einsum("ij,ij->i", one, other)
-
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """Directions of (N, 3); zero stays zero."""
-    size = np.sqrt(dot(vectors, vectors))[:, None]
-    return np.divide(vectors, size, out=np.zeros_like(vectors), where=size > 1e-12)
 
 
 def multiply(one: np.ndarray, other: np.ndarray) -> np.ndarray:

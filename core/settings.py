@@ -313,12 +313,16 @@ _SHARES = ("initial_speed_variation", "size_variation", "speed_variation", "weig
 _MAY_BE_INFINITE = ("max_turn_rate", "min_height", "max_acceleration", "max_speed")
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real)
+
+
 _KINDS = {
     "int": (lambda value: isinstance(value, Integral), "a whole number"),
-    "float": (lambda value: isinstance(value, Real), "a number"),
+    "float": (_is_number, "a number"),
     "bool": (lambda value: isinstance(value, (bool, np.bool_)), "True or False"),
     "tuple[float, float, float]": (
-        lambda value: isinstance(value, tuple) and len(value) == 3 and all(isinstance(one, Real) for one in value),
+        lambda value: isinstance(value, tuple) and len(value) == 3 and all(map(_is_number, value)),
         "three numbers",
     ),
     "Rule": (lambda value: isinstance(value, Rule), "a rule: its weight, radius and what else it has, by their names"),
@@ -378,7 +382,7 @@ def _problems_of_numbers(settings: Any, prefix: str):
     for entry in fields(settings):
         value = getattr(settings, entry.name)
         for number in value if isinstance(value, tuple) else (value,):
-            if not isinstance(number, Real) or (abs(number) == math.inf and entry.name in _MAY_BE_INFINITE):
+            if not _is_number(number) or (abs(number) == math.inf and entry.name in _MAY_BE_INFINITE):
                 continue
             if not -math.inf < number < math.inf:
                 yield f"Set {prefix}{label(entry.name)} to a finite number"
@@ -388,7 +392,7 @@ def _problems_of_kinds(settings: Any, prefix: str):
     for entry in fields(settings):
         if entry.type == "str":  # see the choices
             continue
-        is_one, kind = _KINDS[entry.type]
+        is_one, kind = _KINDS[str(entry.type)]
         if not is_one(getattr(settings, entry.name)):
             yield f"Set {prefix}{label(entry.name)} to {kind}"
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .orientation import dot
 from .settings import Settings
-from .vectors import any_side, length, smoothstep, unit
+from .vectors import any_side, dot, length, smoothstep, unit
 
 BOUNCES = 16
 """Off the inside of a sphere in one step; who is not done then stops at the border."""
@@ -20,7 +19,7 @@ BOUNCES = 16
 ONSET = 0.5
 """Of the way that a boid looks ahead: so far beyond the border, and a body length, it turns back in full."""
 
-HEAD_ON = 0.1
+OFF_NORMAL = 0.1
 """Sine of the angle within which a boid that flies straight at the border is given a side."""
 
 
@@ -69,7 +68,7 @@ def steer_back(position: np.ndarray, velocity: np.ndarray, settings: Settings) -
     share = length(missing) / (ONSET * settings.look_ahead * length(velocity) + settings.body_length)
     inward = unit(missing)
     across = inward - dot(inward, heading)[:, None] * heading
-    side = np.maximum(HEAD_ON - length(across), 0.0)[:, None] * any_side(heading)
+    side = np.maximum(OFF_NORMAL - length(across), 0.0)[:, None] * any_side(heading)
     return smoothstep(np.maximum(share, here))[:, None] * unit(across + side)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .avoidance import BOUNCES, HEAD_ON, NEARLY, ROUNDING, STEEPEST
+from .avoidance import BOUNCES, NEARLY, OFF_MIDDLE, ROUNDING, STEEPEST
 from .lanes import HALF, ONE, THREE, TINY, TWO, ZERO, F, compiled, inverse_length, joint
 from .motion import CHUNK, NEAR, NEW_POSITION, NEW_VELOCITY, POSITION, VELOCITY, dot
 
@@ -29,7 +29,7 @@ SWERVE = np.dtype(
 the frame, seconds; what float32 may lose, as a share; whether boids steer around, whether they brake, and whether sliding is
 all that they do at a hit."""
 
-ASIDE, GRAZES = F(HEAD_ON), F(NEARLY)
+ASIDE, GRAZES = F(OFF_MIDDLE), F(NEARLY)
 NO_LENGTH = F(1e-18)
 BRAKE = F(0.9997 * STEEPEST)
 """As in `avoidance.braked`, on the safe side."""
@@ -66,7 +66,7 @@ def mark_near(rows, lanes, sphere, swerve):
 
 @compiled(forceinline=True)
 def side_of(x, y, z):
-    """See `avoidance.any_side`."""
+    """See `vectors.any_side`."""
     square = x * x + y * y
     scale = ONE / np.sqrt(max(square, TINY))
     return (y * scale, -x * scale, ZERO) if square > F(1e-12) else (ONE, ZERO, ZERO)

@@ -12,16 +12,15 @@ import numpy as np
 from . import avoidance
 from .effectors import Effectors, Predators
 from .goals import full_push
-from .orientation import cross, dot
 from .settings import Settings
 from .space import Border, steer_back
 from .state import State
-from .vectors import any_side, length, smoothstep, unit
+from .vectors import any_side, cross, dot, length, smoothstep, unit
 
 PANIC = 0.1
 """Of the flee radius, inside its edge: there fleeing sets in, smoothly; nearer it is in full."""
 
-HEAD_ON = 0.1
+OFF_MIDDLE = 0.1
 """Of the flee radius: who would be passed nearer than this by a predator is given a side."""
 
 FIRM = 2.0
@@ -65,7 +64,7 @@ def fled(state: State, settings: Settings, predators: Predators, dt: float) -> n
         square = dot(relative, relative)
         time = np.divide(-dot(offset, relative), square, out=np.zeros_like(square), where=square > 0)
         passing = offset + np.clip(time, 0.0, settings.look_ahead)[:, None] * relative
-        given = np.maximum(HEAD_ON * radius - length(passing), 0.0)
+        given = np.maximum(OFF_MIDDLE * radius - length(passing), 0.0)
         away = unit(passing + given[:, None] * any_side(unit(relative)))
         fear = smoothstep((1.0 - distance / radius) / PANIC) * predators.strength[0, index]
         total += full_push(settings) * fear[:, None] * away

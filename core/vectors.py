@@ -12,6 +12,18 @@ def length(vectors: np.ndarray) -> np.ndarray:
     return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
 
 
+def dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Row by row, of (N, 3): (N,)."""
+    return np.einsum("ij,ij->i", one, other)
+
+
+def cross(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Cross product of (N, 3); numpy's own is many times slower."""
+    a, b, c = one.T
+    x, y, z = other.T
+    return np.stack((b * z - c * y, c * x - a * z, a * y - b * x), axis=1)
+
+
 def unit(vectors: np.ndarray) -> np.ndarray:
     """Directions; the zero vector has none and stays zero."""
     size = length(vectors)[..., None]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 Flock Authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flocks that were published elsewhere, as settings: one TOML file each."""
+"""Flocks as settings, one TOML file each: those that were published elsewhere, and our own starlings, fish, bees and geese."""
 
 from __future__ import annotations
 

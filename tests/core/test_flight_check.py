@@ -109,8 +109,9 @@ def test_near_pairs_are_those_of_all_pairs(spread):
         points = random.normal(size=(count, 3)) * spread
         points[count // 2] = points[0] + (0.02, 0.0, 0.0)
         apart = np.linalg.norm(points[:, None] - points[None], axis=-1)[np.triu_indices(count, 1)]
-        for limit in (0.0, 0.3, 50.0):
-            pairs, nearest = flight_check.nearest_pairs(points, limit)
+        for limit in (1e-9, 0.3, 50.0):
+            checker = flight_check.Checker(Settings(body_length=2 * limit), Effectors(), 24.0)
+            pairs, _, nearest = checker.add(points, np.zeros((count, 3)), np.tile((1.0, 0.0, 0.0, 0.0), (count, 1)))[0]
             assert pairs == (apart < limit).sum()
             assert nearest == pytest.approx(apart.min(), abs=1e-12)
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core import Settings, orientation
+from core import Settings, orientation, vectors
 
 DT = 1 / 48
 UP = np.array((0.0, 0.0, 1.0))
@@ -39,7 +39,7 @@ def turned(rotations):
 def test_a_vertical_loop_has_no_flip_and_no_roll():
     rotations = fly(circle(12.0, 1.0, (0, 1, 0), (0, 0, 1)), Settings(banking=0.0))
     assert turned(rotations).max() < 1.2 * DT
-    side = orientation.cross(orientation.forward_of(rotations), orientation.up_of(rotations))
+    side = vectors.cross(orientation.forward_of(rotations), orientation.up_of(rotations))
     assert np.degrees(np.arccos(side[:, 0].clip(-1, 1))).max() < 5.0
 
 
@@ -50,7 +50,7 @@ def test_straight_up_and_straight_down_keep_the_roll(way):
     rotations = fly(np.concatenate((turn_in, straight)), Settings())
     assert orientation.forward_of(rotations)[-1, 2] * way > 0.999
     assert turned(rotations).max() < 1.2 * DT
-    side = orientation.cross(orientation.forward_of(rotations), orientation.up_of(rotations))
+    side = vectors.cross(orientation.forward_of(rotations), orientation.up_of(rotations))
     assert side[-1, 0] > 0.99
 
 
@@ -91,7 +91,7 @@ def test_settling_looks_along_the_velocity_with_level_wings_in_every_direction()
     velocity = np.concatenate((rng.normal(size=(200, 3)), [(0, 0, 1), (0, 0, -1), (0, -1, 0), (0, 0, 0)]))
     rotation = orientation.settle(velocity, np.tile((1.0, 0, 0, 0), (204, 1)), UP)
     forward, up = orientation.forward_of(rotation), orientation.up_of(rotation)
-    assert np.einsum("ij,ij->i", forward, orientation.unit(velocity))[:-1].min() > 0.999999
+    assert np.einsum("ij,ij->i", forward, vectors.unit(velocity))[:-1].min() > 0.999999
     assert np.einsum("ij,ij->i", rotation, rotation) == pytest.approx(1.0)
     assert rotation[-1].tolist() == [1, 0, 0, 0]
     slant = np.abs(forward[:200, 2]) < 0.8

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from core import Effectors, Simulation, attractor, presets
-from core.orientation import cross, forward_of, up_of
+from core.orientation import forward_of, up_of
+from core.vectors import cross
 from tests.core import measures
 
 FPS = 24
