@@ -95,9 +95,8 @@ class Job:
         if self.plan.keep:
             plan.check_continuity(flock, self.settings, self.fps)
         self._check_room(flock)
-        sampling.effectors(
-            sampling.sample(flock, scene, self.plan.first, 1, 1)
-        )  # what is wrong there from the start on
+        # what is wrong at the first frame is better said now
+        sampling.effectors(sampling.sample(flock, scene, self.plan.first, 1, 1))
 
     def _check_room(self, flock: bpy.types.Object) -> None:
         plan.check_room(self.settings.count, self.plan, clip.header(flock.data).frames if self.plan.keep else 0)
