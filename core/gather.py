@@ -156,13 +156,13 @@ def gather_chunk(chunk, board, todo, scratch, grid, frame, boids_in, look, plain
     return lanes, 0
 
 
-@compiled(forceinline=True)
+@compiled()
 def reach_of(steps, frame, look, complete):
     """How far from each boid all are in its window, which holds the cells up to so many `steps` away."""
     return look.reach if complete != 0 else min(look.reach, F(1.0 / frame[1, 0]) * F(steps))
 
 
-@compiled(forceinline=True)
+@compiled()
 def looked_for(home, chunk):
     """Which boids of a home belong to a chunk."""
     return max(home[OWN], chunk * CHUNK), min(home[END], (chunk + 1) * CHUNK)
@@ -327,7 +327,7 @@ def nearest_slots(lane, mine, view, scratch, names, order, x, y, z, boids_in, bo
     return True, cut * WIDER if number >= most else bound
 
 
-@compiled(forceinline=True)
+@compiled()
 def velocity_of(boid, boids_in):
     """From its record."""
     at = RECORD * np.int64(boid)

@@ -89,7 +89,7 @@ def grid_for(count: int, ranges: int) -> Grid:
     )  # fmt: skip
 
 
-@compiled(forceinline=True)
+@compiled()
 def cell(coordinate, axis, frame):
     """Number of the cell along one axis; in float64, so that no boid strays into a cell that is not its own.
 
@@ -102,7 +102,7 @@ def cell(coordinate, axis, frame):
     return np.int64(min(place, 1.0 * LAST)) if place > 0.0 else np.int64(0)
 
 
-@compiled(forceinline=True)
+@compiled()
 def cell_in_period(coordinate, axis, frame):
     """As `cell`, in a periodic box."""
     place = (np.float64(coordinate) - frame[0, axis]) * frame[1, axis]
@@ -110,7 +110,7 @@ def cell_in_period(coordinate, axis, frame):
     return MIDDLE + (min(np.int64(place), np.int64(frame[2, axis]) - 1) if place > 0.0 else np.int64(0))
 
 
-@compiled(forceinline=True)
+@compiled()
 def cell_of(boid, boids, frame):
     """The cell in which a boid is, see `cell_key`. `boids` float32 (RECORD * N,): records one after the other."""
     x, y, z = boids[RECORD * boid], boids[RECORD * boid + 1], boids[RECORD * boid + 2]
@@ -119,19 +119,19 @@ def cell_of(boid, boids, frame):
     return cell_key(cell(x, X, frame), cell(y, Y, frame), cell(z, Z, frame))
 
 
-@compiled(forceinline=True)
+@compiled()
 def cell_key(x, y, z):
     """A cell as one number: that of its brick, and behind it five bits for its place in that."""
     return ((z << BITS) | y) << BITS | x
 
 
-@compiled(forceinline=True)
+@compiled()
 def brick_key(x, y, z):
     """The brick of a cell, as one number."""
     return cell_key(x, y, z) >> 5
 
 
-@compiled(forceinline=True)
+@compiled()
 def bucket_of(key, buckets):
     """A number below `buckets`, a power of two: blocks of 16 rows by 16 are hashed (Knuth 6.4), and keep their rows side by side.
 
@@ -203,7 +203,7 @@ def sort_bucket(home, boids, headings, scratch, grid):
     _pack(begin, end, boids, headings, scratch, grid)
 
 
-@compiled(forceinline=True)
+@compiled()
 def _pack(begin, end, boids, headings, scratch, grid):
     """The records of some boids, part by part."""
     packed, order, rows, columns = grid.packed, grid.order, scratch.starts, scratch.ends
@@ -233,7 +233,7 @@ def expect(begin, end, boids, order):
         prefetch(boids, RECORD * boid + RECORD - 1)
 
 
-@compiled(forceinline=True)
+@compiled()
 def _name_bricks(begin, end, grid):
     """Lists the different bricks of a bucket, and writes down the brick and the cell in it of each boid; how many bricks there are."""
     place, keys = grid.place, grid.brick_key
@@ -251,7 +251,7 @@ def _name_bricks(begin, end, grid):
     return found
 
 
-@compiled(forceinline=True)
+@compiled()
 def _sort_brick(brick, begin, end, following, counts, grid):
     """Counting sort of one brick's boids; where the next brick starts, and the bits of the cells that are not empty."""
     unsorted, order, place, cell_end = grid.unsorted, grid.order, grid.place, grid.cell_end
@@ -292,7 +292,7 @@ def find_brick(x, y, z, start, bricks, keys):
     return NOTHING
 
 
-@compiled(forceinline=True)
+@compiled()
 def add_run(brick, low, high, number, size, runs, grid):
     """Adds the boids in the cells `low` to `high` of a brick, if there are any, to the runs: see `runs_around`.
 
@@ -364,7 +364,7 @@ def runs_further(key, first, last, runs, grid):
     return number, size
 
 
-@compiled(forceinline=True)
+@compiled()
 def _steps(number):
     """The neighbouring cells to visit along one axis, each once, also where a periodic box is narrower than three."""
     return (0, number) if number < 3 else (-1, 2)

@@ -61,14 +61,14 @@ PAUSE = (
 """What LLVM calls the instruction for who waits for another thread: it lasts some nanoseconds, in which others get on."""
 
 
-def compiled(**options):
+def compiled():
     """As all our kernels are compiled: without the interpreter's lock, once, and in float32 arithmetic that may use lanes.
 
     They allocate nothing, so that no references need be counted. Only other kernels call them: the wrappers for Python, which take as
     long to compile as the rest, are left out. All of them are laid into those that call them: the process that compiles would else call
     a function by itself, one that reads numba's cache the copy in its caller, and the two, optimised apart, differ in the last bit.
     """
-    return _part(PartCompiler, **options)
+    return _part(PartCompiler)
 
 
 def joint():
@@ -76,15 +76,15 @@ def joint():
     return _part(JointCompiler)
 
 
-def _part(compiler, **options):
-    return _kept(KernelCache, compiler, **options | {"forceinline": True, "no_cpython_wrapper": True})
+def _part(compiler):
+    return _kept(KernelCache, compiler, forceinline=True, no_cpython_wrapper=True)
 
 
-def called_from_python(**options):
+def called_from_python():
     """As `compiled`, where Python begins."""
 
     def decorate(function):
-        kernel = _kept(EntryCache, KernelCompiler, **options)(function)
+        kernel = _kept(EntryCache, KernelCompiler)(function)
         kernel.compile = partial(with_room, kernel.compile)
         return kernel
 
@@ -249,8 +249,8 @@ def inverse_root(typing, numbers):
 
 
 @intrinsic
-def others(typing, integers, one):
-    """Where an integer is another one."""
+def differs(typing, integers, one):
+    """Where an integer differs from `one`."""
 
     def generate(context, builder, signature, args):
         one = builder.trunc(args[1], args[0].type.element)

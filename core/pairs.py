@@ -29,6 +29,7 @@ from .lanes import (
     both,
     compiled,
     counted_from,
+    differs,
     first_lanes,
     first_of,
     inverse,
@@ -40,7 +41,6 @@ from .lanes import (
     load,
     lowest_bit,
     minus,
-    others,
     smaller,
     splat,
     store,
@@ -241,7 +241,7 @@ def pick_packed(window, x, y, z, sight, limit, mine, keys, found):
     for block in range(0, len(window[0]), LANES):
         squares, mask = within(window, block, place, sight, limit)
         places = counted_from(block)
-        mask = both(mask, others(places, mine))
+        mask = both(mask, differs(places, mine))
         store_packed(mask, squares, keys, number)
         store_packed(mask, places, found, number)
         number += bit_count(bits_of(mask))

@@ -35,13 +35,13 @@ BRAKE = F(0.9997 * STEEPEST)
 """As in `avoidance.braked`, on the safe side."""
 
 
-@compiled(forceinline=True)
+@compiled()
 def vector_at(rows, index):
     """A vector that stands in three rows."""
     return rows[index], rows[index + CHUNK], rows[index + 2 * CHUNK]
 
 
-@compiled(forceinline=True)
+@compiled()
 def put(rows, index, vector):
     """See `vector_at`."""
     rows[index], rows[index + CHUNK], rows[index + 2 * CHUNK] = F(vector[0]), F(vector[1]), F(vector[2])
@@ -64,7 +64,7 @@ def mark_near(rows, lanes, sphere, swerve):
         rows[NEAR + lane] += ONE if dx * dx + dy * dy + dz * dz <= far * far else ZERO
 
 
-@compiled(forceinline=True)
+@compiled()
 def side_of(x, y, z):
     """See `vectors.any_side`."""
     square = x * x + y * y
@@ -72,7 +72,7 @@ def side_of(x, y, z):
     return (y * scale, -x * scale, ZERO) if square > F(1e-12) else (ONE, ZERO, ZERO)
 
 
-@compiled(forceinline=True)
+@compiled()
 def direction(x, y, z):
     """Of a vector; the zero vector has none."""
     square = x * x + y * y + z * z
@@ -201,17 +201,17 @@ def kept_out(lane, rows, spheres, swerve):
     return True
 
 
-@compiled(forceinline=True)
+@compiled()
 def in_float64(a):
     return np.float64(a[0]), np.float64(a[1]), np.float64(a[2])
 
 
-@compiled(forceinline=True)
+@compiled()
 def plus(a, scale, b):
     return a[0] + scale * b[0], a[1] + scale * b[1], a[2] + scale * b[2]
 
 
-@compiled(forceinline=True)
+@compiled()
 def unit_and_length(a):
     size = np.sqrt(dot(a, a))
     return (a[0] / size, a[1] / size, a[2] / size) if size > 1e-12 else (0.0, 1.0, 0.0), size

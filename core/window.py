@@ -72,7 +72,7 @@ def box_around(begin, end, packed):
     return least((ax, ay, az, bx, by, bz))
 
 
-@compiled(forceinline=True)
+@compiled()
 def copy_run(begin, end, at, window, packed):
     """Copies one run, in whole lanes: what is too much is written over by what follows."""
     width, stride = len(window) // 6, len(packed) // RECORD
