@@ -71,8 +71,8 @@ def escape(before):
 
 
 def again(before):
-    assert clip.record(flock.data)["hash"] == before and not scratch_files()
     global flock
+    assert clip.record(flock.data)["hash"] == before and not scratch_files()
     flock = long_bake(count=2000, frames=5000)
     end(lambda: cancelled(bpy.ops.flock.bake, lambda: cancelled(bpy.ops.flock.resume, show)))
 
